@@ -128,7 +128,7 @@ def show_simulated(rows: Sequence[Json], real: Sequence[Json] = ()) -> list[str]
     found = {
         kind: [
             [row["scenario"], *([row["questions"]] if kind == "systems" else ()),
-             *(share(row[key]) for key in keys[kind])]
+             *(share(row[key]) if key in row else DASH for key in keys[kind])]
             for row in rows if row["kind"] == kind
         ]
         for kind in keys

@@ -59,8 +59,16 @@ def test_every_output_at_once(run, panel, tmp_path):
     result = run("jury", panel, "--out", labels, "--report", page, "--json", found)
     assert result.exit_code == 0, result.output
     assert labels.read_text().count("\n") == 401
-    assert "The panel" in page.read_text()
+    text = page.read_text()
+    assert "The panel" in text
+    assert "This assumes that no judge favors a system" in text
     said = json.loads(found.read_text())
+    share, *ends = (f"{said['pass_rate'][key]:.1%}" for key in ("share", "low", "high"))
+    interval = " to ".join(ends)
+    assert f"Estimated pass rate {share} ({interval})" in " ".join(result.stdout.split())
+    assert f"90% interval {interval}</span></dt><dd>{share}</dd>" in text
+    for row in said["pass_rate"]["systems"]:
+        assert f"{row['share']:.1%} ({row['low']:.1%} to {row['high']:.1%})" in text
     assert said["n_judges"] == len(said["judges"]) == 6
     assert 2 < said["effective_judges"] < 6
     judge = {"name", "accuracy", "low", "high", "lean", "family"}
@@ -139,7 +147,7 @@ def test_preferences_give_a_leaderboard(run, tmp_path):
     with path.open("w") as file:
         for i in range(150):
             names = ["large", "small"] if rng.random() < 0.5 else ["small", "large"]
-            for judge, right in (("ann", 0.9), ("bob", 0.8), ("coin", 0.5)):
+            for judge, right in (("expert_1", 0.9), ("bob", 0.8), ("coin", 0.5)):
                 winner = "large" if rng.random() < right else "small"
                 row = {"question_id": i, "model_a": names[0], "model_b": names[1]}
                 file.write(json.dumps({**row, "winner": winner, "judge": judge}) + "\n")
@@ -152,7 +160,9 @@ def test_preferences_give_a_leaderboard(run, tmp_path):
     assert said["kind"] == "preferences"
     assert [row["rank_low"] for row in said["systems"]] == [1, 2]
     assert said["systems"][0]["system"] == "large"
-    assert [row["name"] for row in said["judges"]] == ["ann", "bob", "coin"]
+    assert [row["name"] for row in said["judges"]] == ["expert_1", "bob", "coin"]
+    assert said["human_agreement"] == {"rank_correlation": 1.0, "comparisons": 150}
+    assert "strengths with those of people (150 comparisons): 1.00" in told
 
 
 def test_scores_on_a_scale_give_means_and_with_a_cut_labels(run, tmp_path):
@@ -171,6 +181,9 @@ def test_scores_on_a_scale_give_means_and_with_a_cut_labels(run, tmp_path):
     said = json.loads(found.read_text())
     assert [row["system"] for row in said["systems"]] == ["y", "x"]
     assert said["systems"][0]["mean"]["low"] > said["systems"][1]["mean"]["high"]
+    assert said["cut"] == 50
+    assert "reach 50" in result.stdout
+    assert said["systems"][0]["pass_rate"]["value"] > 0.95
     assert run("jury", path, *named, "--cut", 65, "--json", found).exit_code == 0
     assert json.loads(found.read_text())["kind"] == "votes"
 

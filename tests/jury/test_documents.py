@@ -163,7 +163,7 @@ def test_large_files_of_every_kind_are_not_held_in_memory(tmp_path):
 
 @pytest.mark.parametrize("form", ["{0}\n{0}\n", "[{0}, {0}]"])
 def test_lines_and_records_have_a_limit(tmp_path, monkeypatch, form):
-    monkeypatch.setattr(documents, "LONGEST_LINE", 100)
+    monkeypatch.setattr(documents, "LONGEST", 100)
     path = tmp_path / "log.json"
     path.write_text(form.format(json.dumps(RECORD)))
     assert len(list(read_documents(path))) == 2

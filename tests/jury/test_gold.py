@@ -9,7 +9,7 @@ def judge(*marks):
     panel = Panel()
     for i, mark in enumerate(marks):
         panel.add(Verdict(f"i{i}", "x", mark))
-    return panel.finish("auto", ["long"])
+    return panel.finish("auto", "long")
 
 
 @pytest.mark.parametrize("words", [("1", "0"), ("true", "False"), ("pass", "FAIL"), ("1.0", "0")])

@@ -139,3 +139,20 @@ def test_parts_of_another_kind_anywhere_give_votes_or_one_sentence(name, logs, t
             told.append(str(error))
     assert 0 < len(told) < 150
     assert not any("\n" in sentence or SECRET in sentence for sentence in told)
+
+
+@pytest.mark.filterwarnings("ignore::unelisa.errors.VotesWarning")
+def test_logs_of_three_frameworks_in_one_folder_are_one_panel(logs, tmp_path):
+    names = ("inspect-log-v2.json", "promptfoo-0.121.20.json", "judgepanel-0.1.jsonl")
+    alone = [read_jury(shutil.copy(logs / name, tmp_path)) for name in names]
+    jury = read_jury(tmp_path)
+    assert jury.source == "inspect, long, promptfoo"
+    assert set(jury.voters) == {voter for one in alone for voter in one.voters}
+    assert jury.n_items == sum(one.n_items for one in alone)
+    assert np.count_nonzero(jury.values) == sum(np.count_nonzero(one.values) for one in alone)
+    assert jury.failures == {k: n for one in alone for k, n in one.failures.items()}
+
+
+def test_an_option_that_does_not_exist_is_refused():
+    with pytest.raises(TypeError, match="no option 'cutt'; choose source, cut"):
+        read_jury("log.json", cutt=3)

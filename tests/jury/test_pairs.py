@@ -3,6 +3,7 @@ import pytest
 
 from unelisa.errors import VotesWarning
 from unelisa.jury import read_preferences
+from unelisa.jury.pairs import read
 
 
 def test_rows_of_mt_bench_name_systems_judges_and_turns(logs):
@@ -47,3 +48,10 @@ def test_what_is_no_winner_is_refused(refuse):
     )
     assert "one system only" in refuse('{"id": 1, "judge": "x", "model_a": "p", "winner": "A"}')
     assert "read_preferences" in refuse('{"id": 1, "judge": "x", "winner": "A"}')
+
+
+def test_people_are_known_by_the_names_that_mt_bench_gives_them():
+    row = {"question_id": 1, "model_a": "x", "model_b": "y", "winner": "model_a"}
+    judges = ("expert_3", "author_0", "human", "gpt-4", "experts")
+    found = read([{**row, "judge": judge} for judge in judges])
+    assert [one.human for one in found] == [True, True, True, False, False]

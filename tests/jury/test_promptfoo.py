@@ -3,7 +3,7 @@ import json
 import pytest
 
 from unelisa.errors import VotesWarning
-from unelisa.jury import read_jury
+from unelisa.jury import read_jury, read_preferences
 
 VOTES = {
     ("0", "strict"): "pass",
@@ -77,3 +77,20 @@ def test_two_suites_are_not_one_and_a_person_is_gold(results, tmp_path):
     results[0]["gradingResult"]["componentResults"][0]["assertion"] = {"type": "human"}
     jury = read_jury(write_lines(tmp_path / "human.jsonl", results))
     assert jury.gold == {"0": "pass"}
+
+
+def test_the_best_of_several_answers_is_preferred_to_the_others(tmp_path):
+    """As promptfoo 0.121 writes select-best: one component per provider, one of them passes."""
+    records = []
+    for test, best in ((0, "b"), (1, "a"), (2, None)):
+        for provider in "abc":
+            part = {"pass": provider == best, "assertion": {"type": "select-best", "value": "x"}}
+            grading = {"pass": provider == best, "componentResults": [part]}
+            record = {"testIdx": test, "provider": {"id": provider}, "vars": {"q": test}}
+            records.append({**record, "gradingResult": grading})
+    found = read_preferences(write_lines(tmp_path / "results.jsonl", records))
+    rows = zip(found.first, found.second, found.winner, strict=True)
+    assert [(found.systems[a], found.systems[b], int(w)) for a, b, w in rows] == [
+        ("a", "b", 1), ("b", "c", 0), ("a", "b", 0), ("a", "c", 0)
+    ]  # fmt: skip
+    assert found.judges == ["select-best"]

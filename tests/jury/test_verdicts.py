@@ -11,7 +11,7 @@ def collect(*rows, cut=None, coding="auto"):
     panel = Panel(cut)
     for row in rows:
         panel.add(Verdict(*row))
-    return panel.finish(coding, ["long", "inspect", "long"])
+    return panel.finish(coding, "inspect, long")
 
 
 def test_verdicts_become_votes_whatever_their_order():

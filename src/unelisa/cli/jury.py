@@ -16,7 +16,7 @@ from unelisa.analysis.suggestions.smaller import find_smaller_panel
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.fitting import LONGEST_FAMILIES, fit_model, tell_worst
-from unelisa.cli.leaderboards import show_without_labels
+from unelisa.cli.leaderboards import fill_table, show_without_labels
 from unelisa.cli.screen import (
     bare_table,
     busy,
@@ -191,7 +191,9 @@ def _read_votes(found: Logs) -> Jury | None:
     """Return the votes; None where the logs hold preferences, or scores on a scale."""
     if found.panel.preferences:
         if found.panel.grades:
-            raise ModelError("the logs hold both preferences and verdicts; read them separately")
+            raise ModelError(
+                "the logs hold preferences and verdicts; name the judges of one kind (--judges)"
+            )
         return None
     try:
         return found.as_jury()
@@ -304,7 +306,7 @@ def _name_pass(model: Aggregator) -> Text:
 
 
 def judge_table(judges: list[dict[str, Any]]) -> Table:
-    """Return all judges with verdict, accuracy and lean, the best first."""
+    """Return all judges with verdict, accuracy and leniency, the best first."""
     table = bare_table(1)
     table.add_column("judge", max_width=32, overflow="fold")
     table.add_column("verdict", no_wrap=True)
@@ -313,7 +315,7 @@ def judge_table(judges: list[dict[str, Any]]) -> Table:
         table.add_column("family", max_width=16, overflow="fold")
     for name in ("accuracy", "verdicts"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("lean", overflow="fold")
+    table.add_column("leniency", overflow="fold")
     for row in judges:
         kin = [printable(row["family"])] if related else []
         counts = _show_share(row, "accuracy"), figure(row["verdicts"], ",d")
@@ -324,14 +326,11 @@ def judge_table(judges: list[dict[str, Any]]) -> Table:
 
 def system_table(systems: list[dict[str, Any]]) -> Table:
     """Return the estimated pass rate of each system, the best first."""
-    table = bare_table(1)
-    table.add_column("system", max_width=40, overflow="fold")
-    for name in ("rank", "pass rate", "items"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in systems:
-        figures = show_rank(row["rank"]), _show_share(row), figure(row["items"], ",d")
-        table.add_row(printable(row["system"], 80), *figures)
-    return table
+    rows = [
+        (row["system"], show_rank(row["rank"]), _show_share(row), figure(row["items"], ",d"))
+        for row in systems
+    ]
+    return fill_table(("system", "rank", "pass rate", "items"), rows)
 
 
 def describe_differences(rate: dict[str, Any]) -> Iterator[Text]:

@@ -10,27 +10,24 @@ from rich.text import Text
 from unelisa.cli.files import STDOUT, output_files
 from unelisa.cli.screen import bare_table, busy, printable, results, tell_written
 from unelisa.jury import Logs
+from unelisa.jury.grades import suggest_cut
 from unelisa.jury.intervals import Estimate
-from unelisa.jury.preferences import Leaderboard, Preferences, rank_systems
+from unelisa.jury.preferences import Leaderboard, Preferences, agree, rank_systems
 from unelisa.jury.scores import ScoredPanel, Scores, fit_scores
 from unelisa.outputs import make_plain
+from unelisa.report.wording import show_rank
 
 
 def show_without_labels(
     found: Logs, *, force: bool, json: Path | None, quiet: bool = False
 ) -> None:
     """Print and write the leaderboard of preferences, or that of scores."""
-    board: Leaderboard | ScoredPanel
     with busy("ranking the systems"):
         if found.panel.preferences:
-            board = rank_systems(Preferences.of(found.panel))
-            data = describe_board(board)
-            tables, lines = [rank_table(data), judge_table(data)], tell_board(board)
+            data, tables, lines = _rank_pairs(found)
         else:
-            board = fit_scores(Scores.of(found.panel))
-            data = describe_scores(board)
-            tables, lines = [mean_table(data), scale_table(data)], tell_scores(board)
-    data["source"] = ", ".join(sorted(set(found.sources)))
+            data, tables, lines = _rank_scores(found)
+    data["source"] = found.source
     with output_files(force) as files:
         files.write_json(json, data)
     screen = results(quiet=quiet or json == STDOUT)
@@ -49,6 +46,56 @@ def _spell(estimate: Estimate | None) -> dict[str, Any] | None:
     if estimate is None:
         return None
     return {key: make_plain(value) for key, value in estimate._asdict().items()}
+
+
+def _rank_pairs(found: Logs) -> tuple[dict[str, Any], list[Table], list[str]]:
+    """Return the leaderboard of preferences as data, tables and sentences."""
+    board = rank_systems(Preferences.of(found.panel))
+    people = [row for row in found.panel.preferences if row.human]
+    others = [row for row in found.panel.preferences if not row.human]
+    data = describe_board(board)
+    lines = tell_board(board)
+    if people and others:
+        boards = (rank_systems(Preferences.of_rows(rows)) for rows in (people, others))
+        agreed = make_plain(agree(*boards))
+        data["human_agreement"] = {"rank_correlation": agreed, "comparisons": len(people)}
+        lines.append(
+            f"Rank correlation of the models' strengths with those of people "
+            f"({len(people):,} comparisons): {'unknown' if agreed is None else f'{agreed:.2f}'}."
+        )
+    systems = [
+        (row["system"], show_rank([row["rank_low"], row["rank_high"]]), _show(row["strength"]),
+         f"{row['win_rate']:.1%}", f"{row['comparisons']:,}")
+        for row in data["systems"]
+    ]  # fmt: skip
+    judges = [
+        (row["name"], _show(row["reliability"]), f"{row['weight']:.2f}", f"{row['comparisons']:,}")
+        for row in data["judges"]
+    ]
+    heads = ("system", "rank", "strength", "win rate", "comparisons")
+    tables = [fill_table(heads, systems)]
+    tables.append(fill_table(("judge", "reliability", "weight", "comparisons"), judges))
+    return data, tables, lines
+
+
+def _rank_scores(found: Logs) -> tuple[dict[str, Any], list[Table], list[str]]:
+    """Return the systems by mean quality as data, tables and sentences."""
+    board = fit_scores(Scores.of(found.panel))
+    data = describe_scores(board)
+    systems = [
+        (row["system"] or "all answers", show_rank([row["rank_low"], row["rank_high"]]),
+         _show(row["mean"]), _show(row["pass_rate"]), f"{row['items']:,}")
+        for row in data["systems"]
+    ]  # fmt: skip
+    judges = [
+        (row["name"], *(f"{row[key]:.2f}" for key in ("location", "scale", "noise", "reliability")),
+         f"{row['scores']:,}")
+        for row in data["judges"]
+    ]  # fmt: skip
+    heads = ("system", "rank", "mean quality", f"reach {data['cut']:g}", "items")
+    tables = [fill_table(heads, systems)]
+    scale = ("judge", "adds", "scale", "noise", "reliability", "scores")
+    return data, [*tables, fill_table(scale, judges)], tell_scores(board, data["cut"])
 
 
 def describe_board(board: Leaderboard) -> dict[str, Any]:
@@ -72,13 +119,21 @@ def describe_board(board: Leaderboard) -> dict[str, Any]:
 
 def describe_scores(found: ScoredPanel) -> dict[str, Any]:
     """Return systems and judges of scores as data that JSON can hold."""
+    cut = suggest_cut(found.scores.values.tolist())
+    rates = dict(found.pass_rates(cut))
     return {
         "kind": "scores",
         "n_judges": len(found.judges),
         "n_items": len(found.scores.items),
         "effective_judges": found.effective_judges,
+        "cut": cut,
         "systems": [
-            {**row._asdict(), "system": row.system or None, "mean": _spell(row.mean)}
+            {
+                **row._asdict(),
+                "system": row.system or None,
+                "mean": _spell(row.mean),
+                "pass_rate": _spell(rates[row.system]),
+            }
             for row in found.systems
         ],
         "judges": [row._asdict() for row in found.judges],
@@ -87,7 +142,8 @@ def describe_scores(found: ScoredPanel) -> dict[str, Any]:
     }
 
 
-def _fill(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
+def fill_table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
+    """Return a table: names at the left, and figures."""
     table = bare_table(1)
     table.add_column(columns[0], max_width=40, overflow="fold")
     for name in columns[1:]:
@@ -97,51 +153,8 @@ def _fill(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
     return table
 
 
-def _show_rank(row: dict[str, Any]) -> str:
-    low, high = row["rank_low"], row["rank_high"]
-    return str(low) if low == high else f"{low}\u2013{high}"
-
-
 def _show(one: dict[str, Any]) -> str:
     return f"{one['value']:.2f} ({one['low']:.2f} to {one['high']:.2f})"
-
-
-def rank_table(data: dict[str, Any]) -> Table:
-    """Return the systems by strength."""
-    rows = [
-        (row["system"], _show_rank(row), _show(row["strength"]), f"{row['win_rate']:.1%}",
-         f"{row['comparisons']:,}")
-        for row in data["systems"]
-    ]  # fmt: skip
-    return _fill(("system", "rank", "strength", "win rate", "comparisons"), rows)
-
-
-def judge_table(data: dict[str, Any]) -> Table:
-    """Return the judges of pairs by reliability."""
-    rows = [
-        (row["name"], _show(row["reliability"]), f"{row['weight']:.2f}", f"{row['comparisons']:,}")
-        for row in data["judges"]
-    ]
-    return _fill(("judge", "reliability", "weight", "comparisons"), rows)
-
-
-def mean_table(data: dict[str, Any]) -> Table:
-    """Return the systems by mean quality."""
-    rows = [
-        (row["system"] or "all answers", _show_rank(row), _show(row["mean"]), f"{row['items']:,}")
-        for row in data["systems"]
-    ]
-    return _fill(("system", "rank", "mean quality", "items"), rows)
-
-
-def scale_table(data: dict[str, Any]) -> Table:
-    """Return how each judge uses the scale."""
-    rows = [
-        (row["name"], *(f"{row[key]:.2f}" for key in ("location", "scale", "noise", "reliability")),
-         f"{row['scores']:,}")
-        for row in data["judges"]
-    ]  # fmt: skip
-    return _fill(("judge", "adds", "scale", "noise", "reliability", "scores"), rows)
 
 
 def tell_board(board: Leaderboard) -> list[str]:
@@ -168,13 +181,14 @@ def tell_board(board: Leaderboard) -> list[str]:
     return told
 
 
-def tell_scores(found: ScoredPanel) -> list[str]:
+def tell_scores(found: ScoredPanel, cut: float) -> list[str]:
     """Return what the means are, and what the panel is worth."""
     judges = len(found.judges)
     values = found.scores.values
     return [
         f"{judges} judges, whose precision is that of about {found.effective_judges:.1f} of equal "
-        "precision; errors that they have in common cannot be seen in scores alone.",
-        f"Scores were seen from {values.min():g} to {values.max():g}; quality is on the scale of "
-        "the average judge, with 90% intervals. --cut declares the lowest score that passes.",
+        "precision; scores alone do not show errors that judges have in common.",
+        f"Scores range from {values.min():g} to {values.max():g}; quality is on the scale of "
+        f"the average judge, with 90% intervals. The share of answers of quality {cut:g} or more "
+        "is an example: --cut SCORE sets the lowest score that passes.",
     ]

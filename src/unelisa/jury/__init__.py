@@ -1,14 +1,14 @@
 """Logs of judges: evaluations of language models and annotation projects as votes.
 
-Every file is a stream of records. The first record tells which program wrote it: each module named
-in `SOURCES` says whether a record `fits` it and can `read` records as verdicts, preferences and
-checks, which a `Panel` collects.
+Every file is a stream of records. The first record determines the program that wrote it: each
+module named in `SOURCES` says whether a record `fits` it and can `read` records as verdicts,
+preferences and checks, which a `Panel` collects.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypedDict, Unpack
 
 from unelisa.errors import Hint, ModelError, VotesError, VotesWarning, warn_user
 from unelisa.jury import (
@@ -41,13 +41,11 @@ __all__ = ["SOURCES", "Jury", "Logs", "read_jury", "read_logs", "read_preference
 
 
 class Source(Protocol):
-    """What the module of a format offers."""
+    """What the module of a format offers: whether a record fits it, and what records say."""
 
-    def fits(self, record: Record) -> bool:
-        """Return whether a record is of this format."""
+    def fits(self, record: Record) -> bool: ...
 
-    def read(self, records: Iterable[Record]) -> Iterator[Entry]:
-        """Yield the verdicts, preferences and checks of records."""
+    def read(self, records: Iterable[Record]) -> Iterator[Entry]: ...
 
 
 SOURCES: dict[str, Source] = {
@@ -70,6 +68,7 @@ _FOLDERS = {
     "JSON": ("*.eval", "*.json", "*.jsonl", "*.json.gz", "*.jsonl.gz"),
     "CSV": ("*.csv", "*.csv.gz"),
 }
+_KINDS = ("item", "judge", "label", "score", "system")  # of columns that can be named
 _ABOUT = frozenset(("dataset_info.json", "state.json"))  # beside the Arrow files of `datasets`
 
 
@@ -77,63 +76,54 @@ class Logs(NamedTuple):
     """What logs hold, before it is known whether these are votes, scores or preferences."""
 
     panel: Panel
-    sources: list[str]
+    source: str  # the names of the formats
     coding: CodingChoice
 
     def as_jury(self) -> Jury:
         """Return the votes; raise `VotesError` where the marks are scores on a scale."""
-        return self.panel.finish(self.coding, self.sources)
+        return self.panel.finish(self.coding, self.source)
 
 
-def read_logs(  # noqa: PLR0913 - what `read_jury` takes
-    paths: Any,
-    *,
-    source: str | None = None,
-    cut: float | None = None,
-    question: str | None = None,
-    judges: Iterable[str] | None = None,
-    item: str | None = None,
-    judge: str | None = None,
-    label: str | None = None,
-    score: str | None = None,
-    system: str | None = None,
-    coding: CodingChoice = "auto",
-    order: Sequence[Any] | None = None,
-    memory: str | int | None = None,
-) -> Logs:
-    """Return what logs hold; the parameters are those of `read_jury`."""
-    columns = {"item": item, "judge": judge, "label": label, "score": score, "system": system}
-    named = {kind: name for kind, name in columns.items() if name is not None}
+class Options(TypedDict, total=False):
+    """How logs are read; `read_jury` describes each option."""
+
+    source: str | None
+    cut: float | None
+    question: str | None
+    judges: Iterable[str] | None
+    item: str | None
+    judge: str | None
+    label: str | None
+    score: str | None
+    system: str | None
+    coding: CodingChoice
+    order: Sequence[Any] | None
+    memory: str | int | None
+
+
+def read_logs(paths: Any, **options: Unpack[Options]) -> Logs:
+    """Return what logs hold; the options are those of `read_jury`."""
+    if unknown := options.keys() - Options.__annotations__:
+        raise TypeError(
+            f"there is no option {min(unknown)!r}; choose {', '.join(Options.__annotations__)}"
+        )
+    named = {kind: str(name) for kind in _KINDS if (name := options.get(kind)) is not None}
     if {"label", "score"} <= named.keys():
         raise ModelError("name the column of labels or that of scores; a mark is one of them")
-    source = "long" if named else source
+    source, cut = "long" if named else options.get("source"), options.get("cut")
     if source is not None and source not in SOURCES:
         raise ModelError(f"there is no source {str(source)[:60]!r}; choose {', '.join(SOURCES)}")
     if cut is not None and not (isinstance(cut, int | float) and abs(cut) < float("inf")):
         raise ModelError("cut must be a finite number, the lowest score that passes")
-    panel, sources = Panel(cut, question, judges), []
-    with limit_memory(memory):
+    panel, sources = Panel(cut, options.get("question"), options.get("judges")), []
+    with limit_memory(options.get("memory")):
         for name, records in _list_inputs(paths, named):
-            sources.append(_collect(panel, _Numbered(records), name, source))
-    return Logs(panel, sources, declare_order(coding, order))
+            sources.append(_collect(panel, records, name, source))
+    coding = declare_order(options.get("coding", "auto"), options.get("order"))
+    return Logs(panel, ", ".join(sorted(set(sources))), coding)
 
 
-def read_jury(  # noqa: PLR0913 - every option of a log
-    paths: Any,
-    *,
-    source: str | None = None,
-    cut: float | None = None,
-    question: str | None = None,
-    judges: Iterable[str] | None = None,
-    item: str | None = None,
-    judge: str | None = None,
-    label: str | None = None,
-    score: str | None = None,
-    system: str | None = None,
-    coding: CodingChoice = "auto",
-    order: Sequence[Any] | None = None,
-    memory: str | int | None = None,
-) -> Jury:
+def read_jury(paths: Any, **options: Unpack[Options]) -> Jury:
     r"""Return the verdicts of judges in logs, as votes with gold labels and systems under test.
 
     The judges are the voters. The result is a `Votes` with more attributes, see `Jury`: `gold`
@@ -182,24 +172,10 @@ def read_jury(  # noqa: PLR0913 - every option of a log
     >>> jury, jury.voters.tolist(), jury.gold
     (Votes(1 items x 2 voters, 0.0% abstained), ['large', 'small'], {'a': 'pass'})
     """
-    return read_logs(
-        paths,
-        source=source,
-        cut=cut,
-        question=question,
-        judges=judges,
-        item=item,
-        judge=judge,
-        label=label,
-        score=score,
-        system=system,
-        coding=coding,
-        order=order,
-        memory=memory,
-    ).as_jury()
+    return read_logs(paths, **options).as_jury()
 
 
-def read_scores(paths: Any, **settings: Any) -> Scores:
+def read_scores(paths: Any, **options: Unpack[Options]) -> Scores:
     """Return the scores of judges on a continuous scale; the parameters are those of `read_jury`.
 
     Examples
@@ -209,10 +185,10 @@ def read_scores(paths: Any, **settings: Any) -> Scores:
     >>> read_scores(table).judges
     ['x', 'y']
     """
-    return Scores.of(read_logs(paths, **settings).panel)
+    return Scores.of(read_logs(paths, **options).panel)
 
 
-def read_preferences(paths: Any, **settings: Any) -> Preferences:
+def read_preferences(paths: Any, **options: Unpack[Options]) -> Preferences:
     """Return which of two systems' answers judges prefer; the parameters are those of `read_jury`.
 
     Examples
@@ -222,7 +198,7 @@ def read_preferences(paths: Any, **settings: Any) -> Preferences:
     >>> read_preferences(pd.DataFrame(row | {"judge": ["ann"]})).systems
     ['x', 'y']
     """
-    return Preferences.of(read_logs(paths, **settings).panel)
+    return Preferences.of(read_logs(paths, **options).panel)
 
 
 def _list_inputs(paths: Any, named: Mapping[str, str]) -> Iterator[tuple[str, Iterator[Record]]]:
@@ -242,33 +218,25 @@ def _list_files(path: Path) -> list[Path]:
     check_readable(path)
     if not path.is_dir():
         return [path]
-    found = _sort_files(path)
-    kinds = [kind for kind in _FOLDERS if found[kind]]
-    beside = kinds[-1:] == ["CSV"] and "JSON" in kinds  # often gold labels
-    kinds = kinds[:-1] if beside else kinds
+    found = {
+        kind: sorted({file for pattern in patterns for file in path.rglob(pattern)})
+        for kind, patterns in _FOLDERS.items()
+    }
+    if found["Arrow"]:
+        found["JSON"] = [file for file in found["JSON"] if file.name not in _ABOUT]
+    beside = found.pop("CSV") if found["JSON"] else []  # often gold labels
+    kinds = [kind for kind, files in found.items() if files]
     if len(kinds) > 1:
         told = " and ".join(f"{len(found[kind])} of {kind}" for kind in kinds)
         raise VotesError(f"{path.name} holds logs of several kinds, {told}; name the files")
     if not kinds:
         raise VotesError(f"{path.name} is a folder without logs; name the files")
     if beside:
-        warn_user(
-            f"the CSV files in {path.name} were not read; name them to read them", VotesWarning
-        )
+        told = f"the CSV files in {path.name} were not read; name them to read them"
+        warn_user(told, VotesWarning)
     for file in found[kinds[0]]:
         check_readable(file)
     return found[kinds[0]]
-
-
-def _sort_files(folder: Path) -> dict[str, list[Path]]:
-    """Return the files of a folder by kind."""
-    found = {
-        kind: sorted({file for pattern in patterns for file in folder.rglob(pattern)})
-        for kind, patterns in _FOLDERS.items()
-    }
-    if found["Arrow"]:
-        found["JSON"] = [file for file in found["JSON"] if file.name not in _ABOUT]
-    return found
 
 
 def _rename(records: Iterator[Record], named: Mapping[str, str]) -> Iterator[Record]:
@@ -284,46 +252,44 @@ def _rename(records: Iterator[Record], named: Mapping[str, str]) -> Iterator[Rec
 
 
 def _open_records(path: Path, named: Mapping[str, str]) -> Iterator[Record]:
-    """Return the records of a file, whose first bytes tell what it is."""
+    """Return the records of a file, whose first bytes determine its kind."""
     with reading(path), path.open("rb") as file:
         start = file.read(1 << 12)
     if not start.strip():
         raise VotesError(f"{path.name} is empty")
     if start.startswith(MARK):
         return read_archive(path)
-    if start.startswith(GZIP):
+    packed, inside = start.startswith(GZIP), start
+    if packed:
         with reading(path):
             inside = read_beginning(path) if path.suffix.lower() == ".gz" else b"{"
-        return read_documents(path) if is_json(inside) else read_rows(path, b"", named)
-    return read_documents(path) if is_json(start) else read_rows(path, start, named)
+    if is_json(inside):
+        return read_documents(path)
+    return read_rows(path, b"" if packed else start, named)
 
 
-class _Numbered:
-    """Records that are counted as they are read."""
+def _collect(panel: Panel, records: Iterator[Record], name: str, source: str | None) -> str:
+    """Add the verdicts of one input to the panel; return the name of its format."""
+    number = 0
 
-    def __init__(self, records: Iterator[Record]) -> None:
-        self._records, self.number = records, 0
-
-    def __iter__(self) -> Iterator[Record]:
-        for record in self._records:
-            self.number += 1
+    def count() -> Iterator[Record]:
+        nonlocal number
+        for record in records:
+            number += 1
             yield record
 
-
-def _collect(panel: Panel, numbered: _Numbered, name: str, source: str | None) -> str:
-    """Add the verdicts of one input to the panel; return the name of its format."""
-    records = iter(numbered)
-    first = next(records, None)
+    counted = count()
+    first = next(counted, None)
     if first is None:
         raise VotesError(f"{name} holds no records")
     chosen = source or find_source(first, name)
     try:
-        for entry in SOURCES[chosen].read(chain([first], records)):
+        for entry in SOURCES[chosen].read(chain([first], counted)):
             panel.add(entry)
     except VotesError as error:
         if error.message.startswith(name):
             raise
-        where = f"{name}, record {numbered.number}, read as {chosen}: {error.message}"
+        where = f"{name}, record {number}, read as {chosen}: {error.message}"
         raise VotesError(where, *error.hints) from None
     return chosen
 

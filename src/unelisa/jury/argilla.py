@@ -30,12 +30,9 @@ def read(records: Iterable[Record]) -> Iterator[Verdict]:
         nested = "responses" in record
         system = take_object(record, "metadata").get("system") if nested else record.get("system")
         for name, judge, value in _list_nested(record) if nested else _list_flat(record):
-            mark = Choices(map(str, value)) if _are_labels(value) else value
+            labels = isinstance(value, list) and all(isinstance(part, str) for part in value)
+            mark = Choices(value) if labels else value
             yield Verdict(item, judge, mark, system, name)
-
-
-def _are_labels(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(part, str) for part in value)
 
 
 def _list_nested(record: Record) -> Iterator[tuple[Any, Any, Any]]:

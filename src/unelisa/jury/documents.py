@@ -1,4 +1,4 @@
-"""JSON documents and JSON Lines as a stream of records, line by line where they are lines."""
+"""JSON documents and JSON Lines as a stream of records."""
 
 import gzip
 import json
@@ -16,7 +16,7 @@ from unelisa.memory import refuse_beyond, weigh_json
 from unelisa.sources.files import refuse_bomb
 
 GZIP = b"\x1f\x8b"
-LONGEST_LINE = 1 << 26
+LONGEST = 1 << 26  # characters of a record
 _BOM = b"\xef\xbb\xbf"
 _PIECE = 1 << 20
 _PARTIAL = 16  # characters of a literal, a number's sign or an escape that may be cut off
@@ -66,89 +66,66 @@ def _parsing(place: str) -> Iterator[None]:
 
 
 def read_documents(path: Path) -> Iterator[Record]:
-    """Yield the records of a file: of its lines, of its list, or its one object.
+    """Yield the records of a file: of its list, of its lines, or its one object.
 
-    Only one line, or one record of a list, is in memory at a time; an object that spans lines is
-    read as a whole.
+    Only one record is in memory at a time.
     """
     with _open_bytes(path) as file:
-        listed = _ListedRecords(file, path.name)
-        if listed.begins():
-            yield from listed
-            return
-    with _open_bytes(path) as file:
-        number, line = _read_line(file, 0)
-        if len(line) >= LONGEST_LINE or not _is_object(line):
-            yield from _read_whole(path)
-            return
-        file_name = path.name
-        while line:
-            place = f"{file_name}, line {number},"
-            if len(line) >= LONGEST_LINE:
-                raise VotesError(f"{file_name} has a line of more than 64 MB")
-            yield check_object(parse_json(line, place), place)
-            number, line = _read_line(file, number)
+        yield from _Records(file, path.name)
 
 
-def _read_line(file: IO[bytes], number: int) -> tuple[int, bytes]:
-    """Return the next line that is not blank and its number, b"" at the end."""
-    while line := file.readline(LONGEST_LINE):
-        number += 1
-        if line.strip():
-            return number, line
-    return number, b""
-
-
-def _is_object(line: bytes) -> bool:
-    """Return whether a line is an object of its own; the first of an indented one is not."""
-    refuse_beyond(weigh_json(line), "a line of JSON")
-    try:
-        return isinstance(json.loads(line.removeprefix(_BOM)), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
-def _read_whole(path: Path) -> Iterator[Record]:
-    content = bytearray()
-    with _open_bytes(path) as file:
-        while piece := file.read(_PIECE):
-            content += piece
-            refuse_beyond(2 * len(content), path.name)
-    found = parse_json(bytes(content), path.name)
-    del content
-    yield check_object(found, f"{path.name}, record 1,")
-
-
-class _ListedRecords:
-    """The records of a list, parsed one by one; the rest of the file is not in memory."""
+class _Records:
+    """The objects of a list, or one on a line, parsed one by one as the file is read."""
 
     def __init__(self, file: IO[bytes], name: str) -> None:
         self._file, self._name = file, name
         self._decoder = getincrementaldecoder("utf-8-sig")()
         self._text, self._place = "", 0
-
-    def begins(self) -> bool:
-        """Return whether the file begins with a list."""
-        with _parsing(self._name):
-            return self._peek() == "["
+        self._line, self._counted = 1, 0
+        self._limited = False  # whether records are separate, so that none may be huge
 
     def __iter__(self) -> Iterator[Record]:
-        number, mark = 0, "["
-        while mark != "]":
+        with _parsing(self._name):
+            listed = self._peek() == "["
+        self._limited = listed
+        self._place += listed
+        yield from self._read_list() if listed else self._read_lines()
+        with _parsing(self._name):
+            if self._peek():
+                raise ValueError
+
+    def _read_list(self) -> Iterator[Record]:
+        number, mark = 0, ","
+        while mark == ",":
             with _parsing(self._name):
-                self._place += 1  # past the mark
                 if self._peek() == "]" and number == 0:
                     break
                 found = self._read_value()
                 mark = self._peek()
                 if mark not in ("]", ","):
                     raise ValueError
+                self._place += mark == ","
             number += 1
             yield check_object(found, f"{self._name}, record {number},")
-        with _parsing(self._name):
-            self._place += 1
-            if self._peek():
-                raise ValueError
+        self._place += 1
+
+    def _read_lines(self) -> Iterator[Record]:
+        end = 0
+        while self._peek():
+            start = self._count_lines()
+            place = f"{self._name}, line {start},"
+            with _parsing(place):
+                if start == end:  # two values on one line
+                    raise ValueError
+                found = self._read_value()
+            end, self._limited = self._count_lines(), True
+            yield check_object(found, place)
+
+    def _count_lines(self) -> int:
+        """Return the number of the present line."""
+        self._line += self._text.count("\n", self._counted, self._place)
+        self._counted = self._place
+        return self._line
 
     def _peek(self) -> str:
         """Return the next character that is not blank; nothing at the end."""
@@ -173,14 +150,16 @@ class _ListedRecords:
 
     def _read_more(self) -> bool:
         """Add at least as much as is left; return whether there was more."""
+        self._count_lines()
         left = self._text[self._place :]
-        if len(left) >= LONGEST_LINE:
+        if self._limited and len(left) >= LONGEST:
             raise VotesError(f"{self._name} has a record of more than 64 MB")
         more = max(_PIECE, len(left))
         if left:
             refuse_beyond(2 * (len(left) + more), self._name)
         content = self._file.read(more)
-        self._text, self._place = left + self._decoder.decode(content, final=not content), 0
+        self._text = left + self._decoder.decode(content, final=not content)
+        self._place = self._counted = 0
         if left:
             refuse_beyond(weigh_json(self._text), self._name)
         return bool(content)
@@ -211,13 +190,8 @@ class _Watched:
     def __init__(self, file: gzip.GzipFile, raw: IO[bytes], name: str) -> None:
         self._file, self._raw, self._name, self._unpacked = file, raw, name, 0
 
-    def readline(self, limit: int) -> bytes:
-        return self._count(self._file.readline(limit))
-
     def read(self, size: int) -> bytes:
-        return self._count(self._file.read(size))
-
-    def _count(self, content: bytes) -> bytes:
+        content = self._file.read(size)
         self._unpacked += len(content)
         refuse_bomb(self._name, self._raw.tell(), self._unpacked)
         return content

@@ -40,6 +40,11 @@ class Choices(tuple[str, ...]):
 
     __slots__ = ()
 
+    @classmethod
+    def of(cls, chosen: Sequence[Any]) -> Any:
+        """Return the only option, several, or None."""
+        return cls(map(str, chosen)) if len(chosen) > 1 else chosen[0] if chosen else None
+
 
 Grade = bool | float | str | None
 
@@ -122,7 +127,9 @@ def name_grades(
     Scores of 0 and 1 are fail and pass; a few whole or half scores are ordered classes; with a
     `cut`, the lowest score that passes, all scores are pass or fail. Other labels stay as they are.
     """
-    found = [_read_letter(grade, _keep_letters(grades, coding)) for grade in grades]
+    found: list[Any] = [*grades]
+    if not _keep_letters(grades, coding):
+        found = [_LETTERS[str(x)] if isinstance(x, Letter) else x for x in grades]
     if cut is not None:
         _refuse_mixed(ranges or {})
         found = [_cut(grade, cut) for grade in found]
@@ -150,10 +157,6 @@ def _keep_letters(grades: Sequence[Any], coding: CodingChoice) -> bool:
     return False
 
 
-def _read_letter(grade: Any, keep: bool) -> Any:
-    return grade if keep or not isinstance(grade, Letter) else _LETTERS[str(grade)]
-
-
 def _cut(grade: Any, cut: float) -> Any:
     if isinstance(grade, str) and _WORDS.get(grade.casefold()) == PARTIAL:
         return cut <= HALF
@@ -175,20 +178,18 @@ def _name_scores(
         return Named(labels, coding)
     whole = all((2 * number).is_integer() for number in numbers) and 1 < numbers[-1] <= HIGHEST
     if not whole or len(numbers) > MOST_GRADES or find_mixed(ranges):
-        raise VotesError(_describe_scale(numbers), Hint("cut", _middle(numbers)), scores=True)
+        raise VotesError(
+            f"the marks are scores on a scale, seen from {numbers[0]:g} to {numbers[-1]:g}, and "
+            "not votes; read them with read_scores, or declare the lowest score that passes",
+            Hint("cut", suggest_cut(numbers)),
+            scores=True,
+        )
     listed = ", ".join(shown.values())
     note = f"scores {listed} are read as {len(numbers)} ordered classes"
     return Named(labels, Declared(tuple(shown.values()), ordered=True), note)
 
 
-def _describe_scale(numbers: Sequence[float]) -> str:
-    return (
-        f"the marks are scores on a scale, seen from {numbers[0]:g} to {numbers[-1]:g}, and not "
-        "votes; read them with read_scores, or declare the lowest score that passes"
-    )
-
-
-def _middle(numbers: Sequence[float]) -> float:
+def suggest_cut(numbers: Sequence[float]) -> float:
     """Return the middle of the usual scale that holds the scores, or of the scores."""
     low, high = min(numbers), max(numbers)
     top = next((top for top in _TOPS if high <= top), None)
@@ -215,12 +216,10 @@ def find_mixed(ranges: Mapping[str, Range]) -> tuple[str, str] | None:
 
 def _refuse_mixed(ranges: Mapping[str, Range]) -> None:
     if (mixed := find_mixed(ranges)) is not None:
-        told = " and ".join(
-            f"{name[:60]!r} from {ranges[name].low:g} to {ranges[name].high:g}" for name in mixed
-        )
+        low, high = (f"{x[:60]!r} from {ranges[x].low:g} to {ranges[x].high:g}" for x in mixed)
         raise VotesError(
-            f"judges score on different scales, {told}, so that no single cut fits; read the "
-            "scores without a cut, or the judges separately"
+            f"judges score on different scales, {low} and {high}, so that no single cut fits; read "
+            "the scores without a cut, or the judges separately"
         )
 
 

@@ -49,41 +49,38 @@ def _is_score(column: str) -> bool:
 def _read_row(row: Record) -> Iterator[Verdict]:
     """Yield the verdicts of a row of `samples_df`."""
     system = take_first(row, ("model", "eval_id", "log"))
-    place = (require(row, ("id",)), system, row.get("task_name"))
     repeat = take_first(row, ("sample_id",)) or f"{row.get('eval_id')} {row.get('epoch')}"
+    item, task = require(row, ("id",)), row.get("task_name")
+    base = Verdict(item, None, None, system, None, task, repeat)
     for column in filter(_is_score, row):
         mark = Failed("the sample has an error") if row.get("error") else row[column]
-        yield from _read_value(column.removeprefix(SCORE), mark, place, ("", repeat))
+        yield from _read_value(column.removeprefix(SCORE), mark, base)
 
 
 def _read_sample(sample: Record, about: Record, panels: dict[str, list[str]]) -> Iterator[Verdict]:
     """Yield the verdicts on a sample; one with an error has been judged by nobody."""
     item = require(sample, ("id",))
-    task = take_first(about, ("task_registry_name", "task"))
-    dataset = take_object(about, "dataset").get("name")
-    place = (item, about.get("model"), " ".join(str(x) for x in (task, dataset) if x) or None)
-    epoch = f"{about.get('eval_id')} {sample.get('epoch')}"
+    parts = take_first(about, ("task_registry_name", "task")), take_object(about, "dataset")
+    task = " ".join(str(x) for x in (parts[0], parts[1].get("name")) if x) or None
     given = sample.get("input")
     content = "" if given is None else digest(str(given)[:_COMPARED])
-    identity = content, sample.get("uuid") or epoch
+    repeat = sample.get("uuid") or f"{about.get('eval_id')} {sample.get('epoch')}"
+    base = Verdict(item, None, None, about.get("model"), None, task, repeat, content)
     scores = take_object(sample, "scores")
     if sample.get("error"):
         names = list(scores) or [str(one.get("name")) for one in take_objects(about, "scorers")]
-        for name in names:
-            for judge in panels.get(name) or [name]:
-                yield _place(judge, Failed("the sample has an error"), place, identity)
+        for judge in (one for name in names for one in panels.get(name) or [name]):
+            yield base._replace(judge=judge, mark=Failed("the sample has an error"))
         return
     for name in scores:
-        yield from _read_score(
-            name, take_object(scores, name), panels.get(name, []), place, identity
-        )
+        yield from _read_score(name, take_object(scores, name), panels.get(name, []), base)
 
 
 def _list_panels(about: Record) -> dict[str, list[str]]:
     """Return the judges of every scorer that is a panel, by the names of their models."""
     found = {}
     for scorer in take_objects(about, "scorers"):
-        options = take_object(scorer, "options")
+        options, name = take_object(scorer, "options"), str(scorer.get("name"))
         parts = options.get("model")
         if not isinstance(parts, list):
             parts = [
@@ -92,7 +89,7 @@ def _list_panels(about: Record) -> dict[str, list[str]]:
                 if isinstance(part, dict) and isinstance(part.get("params") or {}, dict)
             ]
         if len(parts) > 1:
-            found[str(scorer.get("name"))] = _name_members(str(scorer.get("name")), parts)
+            found[name] = _name_members(name, parts)
     return found
 
 
@@ -106,57 +103,39 @@ def _name_members(scorer: str, parts: list[Any]) -> list[str]:
     return names
 
 
-def _read_score(
-    name: str, score: Record, panel: list[str], place: tuple[Any, ...], identity: tuple[str, Any]
-) -> Iterator[Verdict]:
+def _read_score(name: str, score: Record, panel: list[str], base: Verdict) -> Iterator[Verdict]:
     """Yield what a scorer says; of a panel every judge, and what a person edited as gold."""
     about, value = score.get("metadata"), score.get("value")
+    about = about if isinstance(about, dict) else {}
     edits = take_objects(score, "history")
     if any(edit.get("provenance") for edit in edits):
         changed = [edit.get("value") for edit in edits if edit.get("value") != _UNEDITED]
         value = changed[0] if changed else value
         if len(changed) > 1 and not isinstance(changed[-1], dict | list):
-            yield from _read_value(None, changed[-1], place, identity)
-    votes = take_object(about if isinstance(about, dict) else {}, "panel").get("votes")
-    if isinstance(votes, list) or (isinstance(value, list) and value):
-        given: list[Any] = list(votes if isinstance(votes, list) else value or ())
-        names = panel or _name_members(name, [None] * len(given))
-        if len(names) != len(given):  # `collect` drops what failed, so nobody's vote is known
-            given = [Failed("a judge of the panel failed")] * len(names)
-        for judge, vote in zip(names, given, strict=True):
-            mark = Failed("the grader failed") if vote is None else vote
-            yield from _read_value(judge, mark, place, identity)
-    else:
-        yield from _read_value(name, _explain(value, score), place, identity)
+            yield from _read_value(None, changed[-1], base)
+    votes = take_object(about, "panel").get("votes")
+    given = votes if isinstance(votes, list) else value
+    if not isinstance(given, list) or (given is value and not given):
+        reason = score.get("reason") or about.get("unscored_reason")
+        missing = isinstance(value, float) and value != value  # noqa: PLR0124 - NaN
+        if missing and reason not in _NOTHING:  # a grader failed that had something to score
+            value = Failed(str(reason or "the grader failed").replace("_", " "))
+        yield from _read_value(name, value, base)
+        return
+    names = panel or _name_members(name, [None] * len(given))
+    if len(names) != len(given):  # `collect` drops what failed, so nobody's vote is known
+        given = [Failed("a judge of the panel failed")] * len(names)
+    for judge, vote in zip(names, given, strict=True):
+        yield from _read_value(judge, Failed("the grader failed") if vote is None else vote, base)
 
 
-def _explain(value: Any, score: Record) -> Any:
-    """Return the value; a missing one as a failure, unless there was nothing to score."""
-    missing = isinstance(value, float) and value != value  # noqa: PLR0124 - NaN
-    about = score.get("metadata")
-    reason = score.get("reason") or (
-        about.get("unscored_reason") if isinstance(about, dict) else None
-    )
-    if not missing or reason in _NOTHING:
-        return value
-    return Failed("the grader failed" if reason is None else str(reason).replace("_", " "))
-
-
-def _read_value(
-    judge: str | None, value: Any, place: tuple[Any, ...], identity: tuple[str, Any]
-) -> Iterator[Verdict]:
+def _read_value(judge: str | None, value: Any, base: Verdict) -> Iterator[Verdict]:
     """Yield the verdict; a scorer with several values is as many judges."""
+    parts = [(judge, value)]
     if isinstance(value, dict) and value:
-        for key, part in value.items():
-            yield _place(f"{judge}/{key}", part, place, identity)
-    else:
-        yield _place(judge, value, place, identity)
-
-
-def _place(
-    judge: str | None, mark: Any, place: tuple[Any, ...], identity: tuple[str, Any]
-) -> Verdict:
-    if isinstance(mark, str) and not isinstance(mark, Failed) and mark.strip() in _LETTERS:
-        mark = Letter(mark.strip())
-    item, system, task = place
-    return Verdict(item, judge, mark, system, None, task, identity[1], identity[0])
+        parts = [(f"{judge}/{key}", part) for key, part in value.items()]
+    for name, mark in parts:
+        if isinstance(mark, str) and not isinstance(mark, Failed) and mark.strip() in _LETTERS:
+            yield base._replace(judge=name, mark=Letter(mark.strip()))
+        else:
+            yield base._replace(judge=name, mark=mark)

@@ -52,8 +52,8 @@ def _read_minimal(record: Record) -> Iterator[Verdict]:
         answer = record[question]
         parts = answer if isinstance(answer, list) else [answer]
         found = [x for part in parts for x in _read_value(part)]
-        mark = found[0] if len(found) == 1 else Choices(map(str, found)) if found else None
-        yield Verdict(require(record, ("id",)), judge, mark, record.get("system"), question)
+        mark, system = Choices.of(found), record.get("system")
+        yield Verdict(require(record, ("id",)), judge, mark, system, question)
 
 
 def _name_person(annotation: Record) -> Any:
@@ -71,10 +71,7 @@ def _read_answers(annotation: Record) -> dict[Any, Any]:
         given = _read_value(take_object(result, "value"))
         if given:
             found.setdefault(str(result.get("from_name")), []).extend(given)
-    return {
-        name: given[0] if len(given) == 1 else Choices(map(str, given))
-        for name, given in found.items()
-    }
+    return {name: Choices.of(given) for name, given in found.items()}
 
 
 def _read_value(value: Any) -> list[Any]:

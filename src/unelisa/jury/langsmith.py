@@ -26,12 +26,8 @@ def read(records: Iterable[Record]) -> Iterator[Entry]:
         if record.get(_GROUP) is not None:
             compared[str(record[_GROUP]), _name_judge(record)].append(record)
             continue
-        place = (
-            record.get("session_id"),
-            None,
-            record.get("reference_dataset_id"),
-            _find_run(record),
-        )
+        again = None if record.get(_ITEMS[0]) is None else record.get("run_id")
+        place = record.get("session_id"), None, record.get("reference_dataset_id"), again
         item = require(record, _ITEMS)
         failed = take_object(record, "extra").get("error")
         mark = Failed("the evaluator failed") if failed else take_first(record, _MARKS)
@@ -42,15 +38,10 @@ def read(records: Iterable[Record]) -> Iterator[Entry]:
         if correction is not None:
             yield Verdict(item, None, correction, *place)
     for (_, judge), group in compared.items():
-        yield from _compare(judge, group)
+        yield from _compare(judge, group, _is_person(group[0]))
 
 
-def _find_run(record: Record) -> Any:
-    """Return what tells the answers to one example apart."""
-    return None if record.get("reference_example_id") is None else record.get("run_id")
-
-
-def _compare(judge: Any, group: list[Record]) -> Iterator[Preference]:
+def _compare(judge: Any, group: list[Record], human: bool) -> Iterator[Preference]:
     """Yield the preferences between all pairs of a group, by their scores."""
     for k, one in enumerate(group):
         for other in group[k + 1 :]:
@@ -61,12 +52,17 @@ def _compare(judge: Any, group: list[Record]) -> Iterator[Preference]:
                 winner = "tie" if gap == 0 else "first" if gap > 0 else "second"
             first, second = (require(part, ("session_id", "run_id")) for part in (one, other))
             item = take_first(one, ("reference_example_id", _GROUP))
-            yield Preference(item, judge, first, second, winner)
+            yield Preference(item, judge, first, second, winner, human=human)
+
+
+def _is_person(record: Record) -> bool:
+    source = record.get("feedback_source")
+    return isinstance(source, dict) and source.get("type") == "app"
 
 
 def _name_judge(record: Record) -> Any:
-    """Return the key; people who annotate in the app share one, and are told apart."""
-    key, source = require(record, ("key",)), record.get("feedback_source")
-    person = source.get("user_id") if isinstance(source, dict) else None
-    app = isinstance(source, dict) and source.get("type") == "app"
-    return f"{key} by {person}" if app and person is not None else key
+    """Return the key; people who annotate in the app share one, and their ids are added."""
+    key, person = require(record, ("key",)), None
+    if _is_person(record):
+        person = take_object(record, "feedback_source").get("user_id")
+    return key if person is None else f"{key} by {person}"

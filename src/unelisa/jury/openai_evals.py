@@ -31,7 +31,8 @@ def read(records: Iterable[Record]) -> Iterator[Verdict]:
             judge = about.get("eval_name") or record["type"]
             item, file = _name_item(record, about)
             repeat = record.get("run_id") or about.get("run_id")
-            yield Verdict(item, judge, mark, _name_system(about), None, file, repeat)
+            system = next(iter(take_list(about, "completion_fns")), None)
+            yield Verdict(item, judge, mark, system, None, file, repeat)
 
 
 def _name_item(record: Record, about: Record) -> tuple[Any, Any]:
@@ -42,7 +43,3 @@ def _name_item(record: Record, about: Record) -> tuple[Any, Any]:
     if not isinstance(file, str):
         return sample, about.get("base_eval")
     return f"{file} {str(sample).rpartition('.')[2]}", file
-
-
-def _name_system(about: Record) -> Any:
-    return next(iter(take_list(about, "completion_fns")), None)

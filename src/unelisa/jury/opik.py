@@ -28,11 +28,9 @@ def _list_jury(score: Record) -> Any:
 def read(records: Iterable[Record]) -> Iterator[Verdict]:
     """Yield the verdicts of traces, test results or scores."""
     for record in records:
-        if "test_results" in record:
-            for result in take_objects(record, "test_results"):
-                yield from _read_result(result, record)
-        else:
-            yield from _read_result(record, record)
+        listed = "test_results" in record
+        for result in take_objects(record, "test_results") if listed else [record]:
+            yield from _read_result(result, record)
 
 
 def _read_result(record: Record, whole: Record) -> Iterator[Verdict]:
@@ -57,11 +55,9 @@ def _read_score(score: Record) -> Iterator[tuple[Any, Any]]:
         for part in jury:
             yield from _read_score(check_object(part, "every part of 'judge_scores'"))
     elif len(authors) > 1:  # the score itself is their mean
+        name = require(score, ("name",))
         for author in authors:
-            yield (
-                f"{require(score, ('name',))} by {author}",
-                _read_mark(take_object(authors, author)),
-            )
+            yield f"{name} by {author}", _read_mark(take_object(authors, author))
     else:
         yield require(score, ("name",)), _read_mark(score)
 

@@ -1,5 +1,6 @@
 """Pairs of answers: which one a judge prefers, as in MT-bench, Chatbot Arena and AlpacaEval."""
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -13,13 +14,18 @@ _FIRST = ("model_a", "model_1", "generator_1", "system_a", "system_1", "first")
 _SECOND = ("model_b", "model_2", "generator_2", "system_b", "system_2", "second")
 _ITEMS = ("question_id", "item", "item_id", "prompt_id", "instruction", "question", "id")
 _JUDGES = ("judge", "annotator", "judge_id", "rater", "worker", "voter")
-_ANSWERS = (("output_1", "output_2"), ("response_a", "response_b"), ("answer_a", "answer_b"))
-_TEXTS = (("conversation_a", "conversation_b"),)
+_ANSWERS = (
+    *(("output_1", "output_2"), ("response_a", "response_b"), ("answer_a", "answer_b")),
+    ("conversation_a", "conversation_b"),
+)
 _SIDES = {
     **dict.fromkeys(("a", "first", "left", "1", "[[a]]", "model_a", "model_1"), "first"),
     **dict.fromkeys(("b", "second", "right", "2", "[[b]]", "model_b", "model_2"), "second"),
     **dict.fromkeys(("tie", "c", "[[c]]", "both", "tie (bothbad)", "tie (both bad)", "0"), "tie"),
 }
+_PEOPLE = re.compile(
+    r"(expert|author|human)(_|\b)", re.IGNORECASE
+)  # judges of MT-bench who are people
 _GAMES = (("g1_winner", False), ("g2_winner", True))  # of MT-bench, the second in the other order
 COLUMNS = frozenset(
     (*_FIRST, *_SECOND, *_ITEMS, *_JUDGES, "winner", "preference", "turn", "g1_winner", "g2_winner")
@@ -51,7 +57,8 @@ def read(records: Iterable[Record]) -> Iterator[Preference]:
             if turned:
                 winner = {"first": "second", "second": "first"}.get(winner or "", winner)
             shown = (names[1], names[0]) if turned else names
-            yield Preference(item, judge, *shown, winner, _measure(record, turned))
+            lengths, human = _measure(record, turned), bool(_PEOPLE.match(str(judge)))
+            yield Preference(item, judge, *shown, winner, lengths, human)
 
 
 def _name_item(record: Record) -> Any:
@@ -93,19 +100,17 @@ def _read_winner(said: Any, names: tuple[Any, Any]) -> str | None:
 def _measure(record: Record, turned: bool) -> tuple[int, int] | None:
     """Return the lengths of the two answers in characters, if both are there."""
     for pair in _ANSWERS:
-        texts = [record.get(key) for key in pair]
-        if all(isinstance(text, str) for text in texts):
-            found = len(str(texts[0])), len(str(texts[1]))
-            return found[::-1] if turned else found
-    for pair in _TEXTS:
-        turns = [record.get(key) for key in pair]
-        if all(isinstance(part, list) for part in turns):
-            found = _count_answers(turns[0]), _count_answers(turns[1])
-            return found[::-1] if turned else found
+        found = tuple(_count_characters(record.get(key)) for key in pair)
+        if None not in found:
+            return found[::-1] if turned else found  # type: ignore[return-value]
     return None
 
 
-def _count_answers(turns: Any) -> int:
-    """Return how many characters the assistant wrote in a conversation."""
-    own = (turn for turn in turns if isinstance(turn, dict) and turn.get("role") == "assistant")
+def _count_characters(answer: Any) -> int | None:
+    """Return the length of a text, or of what the assistant wrote in a conversation."""
+    if isinstance(answer, str):
+        return len(answer)
+    if not isinstance(answer, list):
+        return None
+    own = [turn for turn in answer if isinstance(turn, dict) and turn.get("role") == "assistant"]
     return sum(len(str(turn.get("content", ""))) for turn in own)

@@ -9,7 +9,12 @@ from numpy.typing import NDArray
 from unelisa.aggregators import Aggregator
 from unelisa.analysis.judged import MOST_LISTED, Judged, estimate_shares
 from unelisa.analysis.labels_needed import count_labels
-from unelisa.jury.coefficients import bound_effective, exceeds_chance, measure_agreement
+from unelisa.jury.coefficients import (
+    bound_effective,
+    count_classes,
+    exceeds_chance,
+    measure_agreement,
+)
 from unelisa.jury.systems import Truth, describe_systems
 from unelisa.outputs import make_plain
 from unelisa.votes import Votes
@@ -34,18 +39,20 @@ def describe_jury(
     that did not use them. Without `show_items` no item is named.
     """
     passing = _chances_of_passing(judged)
-    counts, said = _count_votes(judged)
+    counts = count_classes(judged.votes)
     split = (counts > 0).sum(axis=1) > 1
     rates = None
     if passing is not None:
-        rates = _describe_rates(model, judged, passing, systems, questions, truth)
+        rate = _estimate_rate(model, judged, passing)
+        bounds = rate["low"], rate["high"]
+        rates = rate | describe_systems(judged, passing, systems, bounds, questions, truth)
     families = [[str(name) for name in kin] for kin in getattr(model, "families_", [])]
     return {
         "n_judges": int(model.n_features_in_),
         **_describe_worth(model, judged),
         "n_items": judged.votes.n_items,
         "families": families,
-        "judges": _describe_judges(model, passing, said),
+        "judges": _describe_judges(model, judged.votes, passing),
         "pass_rate": rates,
         "disagreement": {
             "items": int(split.sum()),
@@ -66,36 +73,18 @@ def _chances_of_passing(judged: Judged) -> Floats | None:
     return judged.as_class_shares()[:, -1] if judged.votes.ordered else None
 
 
-def _count_votes(judged: Judged) -> tuple[NDArray[np.int64], list[tuple[Any, Any]]]:
-    """Return items x classes: how many judges say so; per judge, the items judged and passed."""
-    votes = judged.votes
-    codes = np.array(encode_classes(votes.n_classes), dtype=np.int8)
-    counts = np.zeros((votes.n_items, votes.n_classes), dtype=np.int64)
-    judged_by: list[list[Any]] = [[] for _ in range(votes.n_voters)]
-    passed_by: list[list[Any]] = [[] for _ in range(votes.n_voters)]
-    for block in votes.blocks:
-        rows = slice(block.start, block.start + block.n_items)
-        for k, code in enumerate(codes):
-            counts[rows, k] = (block.votes == code).sum(axis=1)
-        for s in range(votes.n_voters):
-            column = block.votes[:, s]
-            judged_by[s].append(block.start + np.flatnonzero(column))
-            passed_by[s].append(block.start + np.flatnonzero(column == codes[-1]))
-    pairs = zip(judged_by, passed_by, strict=True)
-    return counts, [(np.concatenate(items), np.concatenate(passed)) for items, passed in pairs]
-
-
 def _describe_judges(
-    model: Aggregator, passing: Floats | None, said: list[tuple[Any, Any]]
+    model: Aggregator, votes: Votes, passing: Floats | None
 ) -> list[dict[str, Any]]:
     """Return one row per judge, the best first; all of them, as the worst matter most."""
-    table = model.voters_
+    table, best = model.voters_, encode_classes(votes.n_classes)[-1]
     accuracy = _read_accuracy(model, table)
     rows = []
-    for s, (voter, (items, passed)) in enumerate(zip(table.to_dict("records"), said, strict=True)):
-        lean = share = None
+    for s, voter in enumerate(table.to_dict("records")):
+        column = votes.values[:, s]
+        items, lean, share = np.flatnonzero(column), None, None
         if passing is not None and len(items):
-            share = len(passed) / len(items)
+            share = int(np.count_nonzero(column == best)) / len(items)
             lean = share - float(passing[items].mean())
         rows.append(
             {
@@ -111,8 +100,8 @@ def _describe_judges(
                 "reason": str(voter.get("reason", "")),
             }
         )
-    best = sorted(range(len(rows)), key=lambda s: -np.nan_to_num(accuracy[s], nan=-1.0))
-    return [rows[s] for s in best]
+    order = sorted(range(len(rows)), key=lambda s: -np.nan_to_num(accuracy[s], nan=-1.0))
+    return [rows[s] for s in order]
 
 
 def _read_accuracy(model: Aggregator, table: Any) -> Floats:
@@ -138,7 +127,7 @@ def _describe_worth(model: Aggregator, judged: Judged) -> dict[str, Any]:
         effective = None
     if effective is not None:
         ends = getattr(model, "expected_accuracy_interval_", None)
-        bounds = bound_effective(judged.votes, _list_chances(judged), ends)
+        bounds = bound_effective(judged.votes, judged.as_columns(), ends)
     return {
         "effective_judges": effective,
         "effective_judges_low": None if bounds is None else min(bounds[0], effective),
@@ -149,28 +138,12 @@ def _describe_worth(model: Aggregator, judged: Judged) -> dict[str, Any]:
     }
 
 
-def _list_chances(judged: Judged) -> Floats:
-    """Return the probability of every class, items x classes."""
-    if not judged.two_classes:
-        return judged.as_class_shares()
-    yes = judged.as_shares()
-    return np.column_stack([1 - yes, yes])
-
-
-def _describe_rates(
-    model: Aggregator,
-    judged: Judged,
-    passing: Floats,
-    systems: Mapping[str, str],
-    questions: Mapping[str, str] | None,
-    truth: Truth | None,
-) -> dict[str, Any]:
-    """Return the share of items that pass, of all and of each system under test."""
+def _estimate_rate(model: Aggregator, judged: Judged, passing: Floats) -> dict[str, Any]:
+    """Return the share of items that pass, with its interval where there is one."""
     shares, _ = estimate_shares(model, judged)
-    mean: Any = {"share": float(passing[judged.voted_on].mean()), "low": None, "high": None}
-    rate = shares[-1] if shares else mean
-    bounds = rate["low"], rate["high"]
-    return {**rate, **describe_systems(judged, passing, systems, bounds, questions, truth)}
+    if shares:
+        return {**shares[-1]}
+    return {"share": float(passing[judged.voted_on].mean()), "low": None, "high": None}
 
 
 def find_truth(jury: Votes, gold: NDArray[np.int8], blind: Judged) -> Truth | None:
@@ -185,7 +158,7 @@ def find_truth(jury: Votes, gold: NDArray[np.int8], blind: Judged) -> Truth | No
     return Truth(np.where(gold == 0, np.nan, (gold == best).astype(np.float64)), passing)
 
 
-def _list_divided(judged: Judged, counts: NDArray[np.int64]) -> list[dict[str, Any]]:
+def _list_divided(judged: Judged, counts: Floats) -> list[dict[str, Any]]:
     """Return the items worth a human look, by name: judges differ, and the label is least certain.
 
     A human label is expected to save 1 - max_k P(k) errors on an item; without probabilities the

@@ -29,7 +29,4 @@ def _read_answer(record: Record) -> Any:
         raise VotesError("'answer' must be accept, reject or ignore")
     if "accept" not in record and "options" not in record:
         return _ANSWERS[answer]
-    chosen = take_list(record, "accept")
-    if len(chosen) > 1:
-        return Choices(map(str, chosen)) if answer == "accept" else None
-    return chosen[0] if chosen and answer == "accept" else None
+    return Choices.of(take_list(record, "accept") if answer == "accept" else [])

@@ -1,15 +1,18 @@
-"""promptfoo: results as JSON or JSONL; assertions that a model grades are judges."""
+"""promptfoo: results as JSON or JSONL; assertions that a model grades are judges.
 
-from collections import Counter
+`select-best` compares the answers of all providers to a test: the best is preferred to the others.
+"""
+
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from unelisa.jury.fields import Record, require, take_list, take_object, take_objects
 from unelisa.jury.grades import Failed
 from unelisa.jury.inspect_logs import digest
-from unelisa.jury.verdicts import Check, Entry, Verdict
+from unelisa.jury.verdicts import Check, Entry, Preference, Verdict
 
-HUMAN = "human"
+HUMAN, BEST = "human", "select-best"
 # assertions that a model grades, or code of the user, which may ask one
 _GRADED = frozenset(
     (
@@ -39,13 +42,33 @@ def _list_results(record: Record) -> Any:
 def read(records: Iterable[Record]) -> Iterator[Entry]:
     """Yield the verdicts of results; a test that was repeated is one item."""
     tests: dict[str, Any] = {}
+    compared: dict[tuple[Any, ...], list[tuple[Any, bool]]] = defaultdict(list)
     for record in records:
         alone = "gradingResult" in record
         suite = None if alone else take_object(record, "config").get("description")
         results = [record] if alone else _list_results(record) or []
         for result in take_objects({"results": results}, "results"):
             run = result.get("evalId") or record.get("evalId") or record.get("id")
-            yield from _read_result(result, suite, run, tests)
+            for entry in _read_result(result, suite, run, tests):
+                if isinstance(entry, Verdict) and entry.question == BEST:
+                    place = entry.item, entry.judge, entry.task, str(run)
+                    compared[place].append((entry.system, entry.mark is True))
+                else:
+                    yield entry
+    for (item, judge, _, _), answers in compared.items():
+        yield from _list_preferences(item, judge, answers)
+
+
+def _list_preferences(
+    item: Any, judge: Any, answers: list[tuple[Any, bool]]
+) -> Iterator[Preference]:
+    """Yield that the answer that was selected is preferred to the others, in their order."""
+    best = [k for k, (_, selected) in enumerate(answers) if selected]
+    for k, (system, _) in enumerate(answers):
+        if len(best) == 1 and k != best[0]:
+            sides = (system, answers[best[0]][0], "second")
+            first, second, winner = sides if k < best[0] else (sides[1], sides[0], "first")
+            yield Preference(item, judge, first, second, winner)
 
 
 def _read_result(result: Record, suite: Any, run: Any, tests: dict[str, Any]) -> Iterator[Entry]:
@@ -65,12 +88,13 @@ def _read_result(result: Record, suite: Any, run: Any, tests: dict[str, Any]) ->
         seen[name] += 1
         name = name if seen[name] == 1 else f"{name} {seen[name]}"
         mark, kind = _read_mark(component), str(assertion.get("type")).removeprefix("not-")
-        if kind not in _GRADED and kind != HUMAN:
+        if kind not in _GRADED and kind not in (HUMAN, BEST):
             yield Check(name, mark)
             continue
-        judge = None if kind == HUMAN else name
-        place = _name_system(result), None, suite, (run, index), content
-        yield Verdict(item, judge, mark, *place)
+        judge, question = None if kind == HUMAN else name, BEST if kind == BEST else None
+        yield Verdict(
+            item, judge, mark, _name_system(result), question, suite, (run, index), content
+        )
 
 
 def _read_mark(component: Record) -> Any:

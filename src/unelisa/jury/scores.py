@@ -237,10 +237,8 @@ def _list_judges(scores: Scores, state: _State) -> list[ScoreJudge]:
     signal = state.scale**2 * state.spread
     counts = np.bincount(scores.columns, minlength=len(scores.judges))
     figures = (state.location, state.scale, np.sqrt(state.noise), signal / (signal + state.noise))
-    rows = np.stack(figures, axis=1).tolist()
-    return [
-        ScoreJudge(name, *rows[k], scores=int(counts[k])) for k, name in enumerate(scores.judges)
-    ]
+    columns = (figure.tolist() for figure in (*figures, counts))
+    return [ScoreJudge(*row) for row in zip(scores.judges, *columns, strict=True)]
 
 
 def _find_reason(scores: Scores, judges: list[ScoreJudge]) -> str:

@@ -112,7 +112,7 @@ def describe_systems(
     none, unless there is a `truth`.
     """
     known = np.array([systems.get(str(item), "") for item in judged.votes.items], dtype=object)
-    ends, told = [end for end in bounds if end is not None], None not in bounds
+    ends, bounded = [end for end in bounds if end is not None], None not in bounds
     views = _move_together(passing, ends)
     names = sorted(set(known.tolist()) - {""})
     asked = _name_questions(judged, known, questions)
@@ -127,16 +127,16 @@ def describe_systems(
         found = [
             correct_system(one, truth, own, trust) for one, own in zip(found, places, strict=True)
         ]
-        told = True
+        bounded = True
     favors = [] if corrected else find_favors(judged, passing, known, asked)
     found.sort(key=lambda one: -one.share)
-    pairs = compare_systems(found, favors) if told and len(found) <= MOST_COMPARED else []
+    pairs = compare_systems(found, favors) if bounded and len(found) <= MOST_COMPARED else []
     places_of = {one.name: k for k, one in enumerate(found)}
     wins = [(places_of[x["better"]], places_of[x["worse"]]) for x in pairs if x["holds"]]
     ranks = bound_ranks(len(found), wins) if pairs else [None] * len(found)
     return {
         "systems": [
-            _describe_system(one, rank, told) for one, rank in zip(found, ranks, strict=True)
+            _describe_system(one, rank, bounded) for one, rank in zip(found, ranks, strict=True)
         ],
         "differences": pairs,
         "assumption": "" if corrected or len(found) < 2 else ASSUMPTION,
@@ -144,8 +144,8 @@ def describe_systems(
     }
 
 
-def _describe_system(one: System, rank: tuple[int, int] | None, told: bool) -> dict[str, Any]:
-    low, high = one.interval if told else (None, None)
+def _describe_system(one: System, rank: tuple[int, int] | None, bounded: bool) -> dict[str, Any]:
+    low, high = one.interval if bounded else (None, None)
     return {
         "system": one.name,
         "items": len(one.errors),

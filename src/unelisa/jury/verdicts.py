@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unelisa.errors import Hint, VotesError, VotesWarning, warn_user
-from unelisa.jury.grades import Choices, Failed, Range, is_torn, name_grades, read_grade
+from unelisa.jury.grades import Choices, Failed, Named, Range, is_torn, name_grades, read_grade
 from unelisa.memory import refuse_beyond
 from unelisa.votes import Votes
 from unelisa.votes.assembly import LongVotes, assemble_long
@@ -103,34 +103,6 @@ class Key(NamedTuple):
         return self.task, self.content, self.item
 
 
-class Question:
-    """The one question whose answers are read: as declared, or the only one that occurs."""
-
-    def __init__(self, declared: str | None) -> None:
-        self._declared, self._met = declared, declared
-
-    def read(self, name: str, mark: Any) -> tuple[bool, Any]:
-        """Return whether answers to a question are wanted, and the mark.
-
-        `QUESTION: OPTION` asks whether an annotator who may choose several options chose one.
-        """
-        if self._declared is None:
-            self._met = self._met or name
-            if name != self._met:
-                raise VotesError(
-                    "annotators answered more than one question; declare which one to read",
-                    *(Hint("question", asked[:60]) for asked in (self._met, name)),
-                )
-            return True, mark
-        if name == self._declared:
-            return True, mark
-        asked, _, option = self._declared.partition(": ")
-        if asked != name or not option:
-            return False, None
-        chosen = mark if isinstance(mark, Choices) else (mark,)
-        return True, None if mark is None else option in map(str, chosen)
-
-
 class Panel:
     """Collects what logs hold as numbers; names are held once."""
 
@@ -140,7 +112,7 @@ class Panel:
         question: str | None = None,
         judges: Iterable[str] | None = None,
     ) -> None:
-        self._cut, self._question = cut, Question(question)
+        self._cut, self._declared, self._met = cut, question, question
         self._wanted = None if judges is None else set(judges)
         self._answers: dict[Key, int] = {}
         self._repeats: dict[Key, dict[Any, int]] = {}
@@ -168,43 +140,67 @@ class Panel:
         else:
             self._add_verdict(entry)
 
+    def _name_judge(self, judge: Any) -> str | None:
+        """Return the name of a judge, None for one that is not to be read."""
+        name = read_name(judge, "a judge")
+        return name if self._wanted is None or name in self._wanted else None
+
     def _add_preference(self, entry: Preference) -> None:
-        judge = read_name(entry.judge, "a judge")
-        if self._wanted is not None and judge not in self._wanted:
+        judge = self._name_judge(entry.judge)
+        if judge is None or entry.winner is None:
             return
         if isinstance(entry.winner, Failed):
             self.failures[judge, str(entry.winner)] += 1
             return
-        if entry.winner is None:
-            return
-        names = [read_name(one, "a system") for one in (entry.first, entry.second)]
+        first, second = (read_name(one, "a system") for one in (entry.first, entry.second))
         item = read_name(entry.item, "an item")
-        self.preferences.append(
-            entry._replace(item=item, judge=judge, first=names[0], second=names[1])
-        )
+        self.preferences.append(entry._replace(item=item, judge=judge, first=first, second=second))
 
     def _add_verdict(self, verdict: Verdict) -> None:
-        mark = verdict.mark
+        mark, judge = verdict.mark, None
         if verdict.question is not None:
-            wanted, mark = self._question.read(str(verdict.question), mark)
+            wanted, mark = self._choose(str(verdict.question), mark)
             if not wanted:
                 return
-        judge = None if verdict.judge is None else read_name(verdict.judge, "a judge")
-        if judge is not None and self._wanted is not None and judge not in self._wanted:
+        if verdict.judge is not None and (judge := self._name_judge(verdict.judge)) is None:
             return
         place = self._answers.setdefault(self._identify(verdict), len(self._answers))
-        if isinstance(mark, Failed) and judge is not None:
-            self.failures[judge, str(mark)] += 1
-        grade = self._number(judge, None if isinstance(mark, Failed) else mark)
-        if judge is None:
-            self._add_gold(place, grade)
-            return
+        if isinstance(mark, Failed):
+            self.failures.update([(judge, str(mark))] if judge is not None else ())
+            mark = None
+        grade = self._number(judge, mark)
+        if judge is not None:
+            self._append(place, judge, grade)
+        elif grade >= 0 and self._gold.setdefault(place, grade) != grade:
+            raise VotesError("an item has two different gold labels; keep one of them")
+
+    def _append(self, place: int, judge: str, grade: int) -> None:
         number = self._judges.setdefault(judge, len(self._judges))
         for column, value in zip(self._rows, (place, number, grade), strict=True):
             column.append(value)
         if len(self._rows[0]) % CHECKED == 0:
             names = NAME_BYTES * (len(self._answers) + len(self._judges))
             refuse_beyond(VERDICT_BYTES * len(self._rows[0]) + names, "a panel of this size")
+
+    def _choose(self, name: str, mark: Any) -> tuple[bool, Any]:
+        """Return whether answers to a question are wanted, and the mark.
+
+        The question is the declared one, or the only one that occurs; `QUESTION: OPTION` asks
+        whether an annotator who may choose several options chose one.
+        """
+        self._met = self._met or name
+        if name == self._met:
+            return True, mark
+        if self._declared is None:
+            raise VotesError(
+                "annotators answered more than one question; declare which one to read",
+                *(Hint("question", asked[:60]) for asked in (self._met, name)),
+            )
+        asked, _, option = self._declared.partition(": ")
+        if asked != name or not option:
+            return False, None
+        chosen = mark if isinstance(mark, Choices) else (mark,)
+        return True, None if mark is None else option in map(str, chosen)
 
     def _identify(self, verdict: Verdict) -> Key:
         """Return the key of an answer; answers to one item are numbered as they appear."""
@@ -235,11 +231,7 @@ class Panel:
             refuse_beyond(NAME_BYTES * len(self._grades), "scores of this many kinds")
         return self._grades.setdefault((type(grade), grade), len(self._grades))
 
-    def _add_gold(self, place: int, grade: int) -> None:
-        if grade >= 0 and self._gold.setdefault(place, grade) != grade:
-            raise VotesError("an item has two different gold labels; keep one of them")
-
-    def finish(self, coding: CodingChoice, sources: Iterable[str]) -> Jury:
+    def finish(self, coding: CodingChoice, source: str) -> Jury:
         """Return the votes, with gold labels and systems."""
         self._refuse_none()
         named = name_grades(self.grades, coding, self._cut, self._ranges)
@@ -260,40 +252,30 @@ class Panel:
         except VotesError as error:  # logs have no rows to choose among
             hints = (hint for hint in error.hints if hint.parameter != "duplicates")
             raise VotesError(error.message, *hints, **error.about) from None
-        return self._complete(Votes.of_assembled(found), items, named.labels, named.note, sources)
+        return self._complete(Votes.of_assembled(found), items, named, source)
 
-    def _complete(
-        self,
-        votes: Votes,
-        items: list[str],
-        labels: list[str | None],
-        note: str,
-        sources: Iterable[str],
-    ) -> Jury:
+    def _complete(self, votes: Votes, items: list[str], named: Named, source: str) -> Jury:
         """Return the votes with what else the logs hold."""
         self.tell_failures()
-        keys = list(self._answers)
-        voted = set(self._rows[0].tolist())
-        gold = {
-            items[k]: label
-            for k, grade in self._gold.items()
-            if k in voted and (label := labels[grade]) is not None
-        }
+        voted, gold = set(self._rows[0].tolist()), {}
+        for k, grade in self._gold.items():
+            label = named.labels[grade]
+            if k in voted and label is not None:
+                gold[items[k]] = label
         own: dict[str, Any] = {part.name: getattr(votes, part.name) for part in fields(votes)}
         failures: Counter[str] = Counter()
         for (judge, _), count in self.failures.items():
             failures[judge] += count
+        keys = [*zip(items, self._answers, strict=True)]
         return Jury(
             **own,
             gold=gold,
-            systems={items[k]: key.system for k, key in enumerate(keys) if key.system},
-            questions={
-                items[k]: " / ".join(filter(None, key.question)) for k, key in enumerate(keys)
-            },
-            source=", ".join(sorted(set(sources))),
+            systems={item: key.system for item, key in keys if key.system},
+            questions={item: " / ".join(filter(None, key.question)) for item, key in keys},
+            source=source,
             failures=dict(failures),
             checks=dict(self.checks),
-            notes=(note,) if note else (),
+            notes=(named.note,) if named.note else (),
         )
 
     def _refuse_none(self) -> None:
@@ -339,19 +321,13 @@ class Panel:
         name; and the number of the epoch beyond the first.
         """
         several = len({key.system for key in self._answers}) > 1
-        plain = [_name_item(key, several, "") for key in self._answers]
-        shared = {name for name, count in Counter(plain).items() if count > 1}
-        names = [
-            _name_item(key, several, key.task) if name in shared else name
-            for key, name in zip(self._answers, plain, strict=True)
-        ]
-        shared = {name for name, count in Counter(names).items() if count > 1}
-        names = [
-            _name_item(key, several, f"{key.task} {key.content}".strip())
-            if name in shared
-            else name
-            for key, name in zip(self._answers, names, strict=True)
-        ]
+        names = [_name_item(key, several, "") for key in self._answers]
+        for part in ("{0.task}", "{0.task} {0.content}"):
+            counts = Counter(names)
+            names = [
+                name if counts[name] == 1 else _name_item(key, several, part.format(key).strip())
+                for key, name in zip(self._answers, names, strict=True)
+            ]
         if len(set(names)) < len(names):
             raise VotesError("two items have the same name; rename one, or a system")
         return names
@@ -359,8 +335,7 @@ class Panel:
 
 def _name_item(key: Key, several: bool, task: str) -> str:
     item = key.item if key.repeat == 1 else f"{key.item} epoch {key.repeat}"
-    parts = [key.system] if several and key.system else []
-    return " / ".join([*parts, *([task] if task else []), item])
+    return " / ".join(filter(None, (key.system if several else "", task, item)))
 
 
 def _sort_names(names: list[str], codes: Any) -> Names:
