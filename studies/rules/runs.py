@@ -119,7 +119,7 @@ def _draw(world: World, model: Phenotyper, seed: int, n: int) -> Any:
 
 
 def _list_figures(found: Any) -> list[Any]:
-    """Return value, low and high: each quantities x rules, None where it cannot be told."""
+    """Return value, low and high: each quantities x rules, None where there is no estimate."""
     return [_round([found[q + end] for q in QUANTITIES]) for end in ("", "_low", "_high")]
 
 

@@ -214,8 +214,8 @@ def _compare_groups(
     """Return the table of cases and others among the eligible patients."""
     female = None
     if people.sex is not None:
-        told = np.isin(people.sex, list(SEXES.values()))
-        female = np.where(told, people.sex == SEXES["female"], np.nan)
+        recorded = np.isin(people.sex, list(SEXES.values()))
+        female = np.where(recorded, people.sex == SEXES["female"], np.nan)
     facts = {"age in years": people.age, "age at the first anchor": onset, "female": female}
     able = people.eligible
     known = {name: None if one is None else one[able] for name, one in facts.items()}

@@ -101,7 +101,7 @@ class Phenotyper(Estimator):
         wide: nothing shows the cases that leave no trace in the anchors, or an error that the
         anchors share, which the interval of PPV allows for.
     reliable_, reliability_reason_
-        Whether nothing speaks against the fit, and what does, of which a warning tells, too.
+        Whether the fit can be relied on, and the reasons against it, which a warning repeats.
     classes_
         (negative, positive): 0 and 1, or the labels of the reviewed charts.
     anchor_model_, expected_counts_, group_, calibration_, feature_facts_

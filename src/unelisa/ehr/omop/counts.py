@@ -341,7 +341,7 @@ class _Counter:
         return sorted(row["feature"] for row in rows if row["n"] >= least), len(rows)
 
     def run(self, what: str, expression: Any) -> Iterator[Any]:
-        """Yield the result of a query as Arrow tables, and tell how far it is."""
+        """Yield the result of a query as Arrow tables, and report progress."""
         self._advance(what)
         start, rows = time.perf_counter(), 0
         with explain_engine(f"counting {what}"):

@@ -29,7 +29,7 @@ FEWEST_WRONG = 2  # patients, so that one wrong entry is not a reason
 # of the share of the others: a quarter of the labels or more would then be as wrong as these
 MOST_WRONG = 0.25
 UNOBSERVED = "not observed in the window: no label"
-NO_RECORDS = "no records in the window, and no observation periods to tell why"
+NO_RECORDS = "no records in the window, and no observation periods to explain it"
 IMPOSSIBLE = "excluded by sex or age"
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]

@@ -105,7 +105,7 @@ def describe_overlap(names: Sequence[str], flags: Flags) -> dict[str, Any]:
 def draw_by_pattern(flags: Flags, n: int, rng: np.random.Generator) -> ChartSample:
     """Return about n patients, as many of each pattern of rules as there are, and shares drawn.
 
-    Rules disagree in most patterns, so most of these charts tell the rules apart; the shares let
+    Rules disagree in most patterns, so most of these charts distinguish the rules; the shares let
     all of them stand for all patients.
     """
     _, codes, sizes = np.unique(flags, axis=0, return_inverse=True, return_counts=True)
