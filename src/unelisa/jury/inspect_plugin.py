@@ -64,7 +64,7 @@ def _list_vote(score: Score) -> Any:
     return None if _is_missing(score.value) else score.value
 
 
-@metric(name="unelisa/pass_rate")
+@metric(name="pass_rate")  # Inspect adds the package
 def pass_rate(level: float = 0.95, value_to_float: ToFloat = value_to_float()) -> Metric:  # noqa: B008
     """Return a metric: the mean score with its interval, a sample being one cluster of epochs.
 
