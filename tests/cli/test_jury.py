@@ -66,7 +66,7 @@ def test_every_output_at_once(run, panel, tmp_path):
     share, *ends = (f"{said['pass_rate'][key]:.1%}" for key in ("share", "low", "high"))
     interval = " to ".join(ends)
     assert f"Estimated pass rate {share} ({interval})" in " ".join(result.stdout.split())
-    assert f"90% interval {interval}</span></dt><dd>{share}</dd>" in text
+    assert f"Estimated pass rate {share} ({interval})." in text
     for row in said["pass_rate"]["systems"]:
         assert f"{row['share']:.1%} ({row['low']:.1%} to {row['high']:.1%})" in text
     assert said["n_judges"] == len(said["judges"]) == 6
