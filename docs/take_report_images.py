@@ -16,6 +16,12 @@ from unelisa.cli.demo import breast_cancer_votes, demo
 
 IMAGES = Path(__file__).parent / "images"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+# what is folded opens
+SHOW = """(where) => {
+  const found = document.querySelector(where);
+  if (found.tagName === "DETAILS") found.open = true;
+  found.scrollIntoView();
+}"""
 
 
 class Shot(NamedTuple):
@@ -33,7 +39,7 @@ SHOTS = (
     Shot("report-1280.png", 1280, 1190, {}),
     Shot("report-1280-dark.png", 1280, 1190, {"color_scheme": "dark"}),
     Shot("report-1280-labels.png", 1280, 1150, {}, "#labels-title"),
-    Shot("report-families.png", 1280, 800, {}, "#graph-title", "families.html"),
+    Shot("report-families.png", 1280, 800, {}, "#graph-section", "families.html"),
     Shot("report-400.png", 400, 1180, {"has_touch": True, "is_mobile": True}),
     Shot(
         "report-400-dark.png",
@@ -50,7 +56,7 @@ def take(browser: Browser, page_file: Path, shot: Shot) -> None:
     context = browser.new_context(viewport=size, **shot.looks)  # type: ignore[arg-type]
     page = context.new_page()
     page.goto(page_file.as_uri())
-    page.evaluate("where => document.querySelector(where).scrollIntoView()", shot.scroll_to)
+    page.evaluate(SHOW, shot.scroll_to)
     page.wait_for_timeout(500)
     page.screenshot(path=IMAGES / shot.name)
     context.close()

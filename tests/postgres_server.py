@@ -12,7 +12,7 @@ from urllib.parse import quote
 import duckdb
 import psycopg
 
-from unelisa.ehr.datamart.database import TABLES, create_table
+from unelisa.ehr.datamart.database import TABLES
 
 OWNER = "postgres"
 # for a server that is thrown away: nothing need survive a crash, and counting may use memory
@@ -74,8 +74,8 @@ def load_tables(file: Path, address: str, schema: str = "public") -> None:
     ):
         target.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
         target.execute(f"SET search_path TO {schema}")
-        for table in TABLES:
-            target.execute(create_table(table))
+        for table, statement in TABLES.items():
+            target.execute(statement)
             columns, text = list_filled(source, table), Path(folder) / table
             rows = f"(SELECT {columns} FROM {table})"  # noqa: S608
             source.execute(f"COPY {rows} TO '{text}' (FORMAT csv, HEADER false, NULLSTR '\\N')")

@@ -1,10 +1,12 @@
 """The wheel and the sdist: built, installed into an empty environment and used."""
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -98,3 +100,19 @@ def test_a_wheel_built_from_the_sdist_is_the_same(built, tmp_path):
     again, _ = build(source, tmp_path / "dist")
     with zipfile.ZipFile(built[0]) as first, zipfile.ZipFile(again) as second:
         assert sorted(first.namelist()) == sorted(second.namelist())
+
+
+def test_recipe_and_container_agree_with_the_package():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    recipe = (ROOT / "packaging" / "conda" / "meta.yaml").read_text(encoding="utf-8")
+    assert f'set version = "{unelisa.__version__}"' in recipe
+    needed = [re.split("(?=>=)", one) for one in (*project["dependencies"], *extras["report"])]
+    named = {"matplotlib": "matplotlib-base"}
+    assert [one for one in needed if f"- {named.get(one[0], one[0])} {one[1]}" not in recipe] == []
+    container = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    copied = [line.split()[1:-1] for line in container.splitlines() if line.startswith("COPY")]
+    assert [name for names in copied for name in names if not (ROOT / name).exists()] == []
+    assert set(re.search(r"\.\[(.*?)\]", container)[1].split(",")) <= set(extras)
+    minor = re.search(r"FROM python:(\S+?)-", container)[1]
+    assert f"Programming Language :: Python :: {minor}" in project["classifiers"]

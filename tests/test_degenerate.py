@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from unelisa.aggregators import AGGREGATORS
+from unelisa.aggregators import AGGREGATORS, LatentIsing
 from unelisa.errors import ModelError, UnelisaWarning
 from unelisa.paper.experts import ExpertSelector
 from unelisa.votes import Votes
@@ -71,10 +71,14 @@ CASES = {
     "no two voters meet": _one_each(),
     "blocks that never meet": _blocks(),
     "rows without votes": np.vstack([_signs((40, 5)), np.zeros((40, 5), np.int8)]),
+    "chain": np.where(np.eye(25) > 0, 1, -np.roll(np.eye(25), 1, axis=0)).astype(np.int8),
 }
+STRUCTURES = ("plain", "ease", "families")  # of LatentIsing
 
 
 def _make(name, n_voters):
+    if name in STRUCTURES:
+        return LatentIsing(name)
     cls = AGGREGATORS[name]
     if n_voters > (cls.takes.voters or n_voters):
         pytest.skip(
@@ -93,7 +97,7 @@ def _fit(model, votes):
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("name", AGGREGATORS)
+@pytest.mark.parametrize("name", [*AGGREGATORS, *STRUCTURES])
 def test_every_method_gives_finite_probabilities(name, case):
     values = CASES[case]
     votes = Votes.of(values, coding="pm1")

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
+from latent.worlds import bad_clique, copied_classes, plain_crowd
 from unelisa.aggregators import AGGREGATORS
 from unelisa.errors import UnelisaWarning
 from unelisa.paper.neighborhood import select_neighborhoods
@@ -75,6 +76,21 @@ def test_shuffled_items_get_the_same_labels(name, votes):
     assert clear.mean() > 0.8
     assert np.array_equal(np.sign(back[clear]), np.sign(scores[clear]))
     assert back == pytest.approx(scores, abs=1e-2 * np.abs(scores).max())
+
+
+@pytest.mark.parametrize("n_items", [800, 6000])  # of the latter a sample is compared
+@pytest.mark.parametrize("world", [bad_clique, plain_crowd, copied_classes])
+def test_the_order_of_items_and_voters_moves_no_probability_by_a_millionth(world, n_items):
+    values = world(0, n_items=n_items)[0]
+    coding = "pm1" if values.min() < 0 else (1, 2, 3, 4)
+    votes = Votes.of(np.where(values == 0, np.nan, values), coding=coding)
+    rng = np.random.default_rng(1)
+    items, voters = rng.permutation(votes.n_items), rng.permutation(votes.n_voters)
+    mixed = votes.take_items(items).take_voters(voters)
+    plain, other = (fit("latent-ising", some) for some in (votes, mixed))
+    chances = plain.predict_proba(votes)[items]
+    assert other.predict_proba(mixed) == pytest.approx(chances, abs=1e-6)
+    assert other.expected_accuracy_ == pytest.approx(plain.expected_accuracy_, abs=1e-6)
 
 
 def test_simulated_votes_are_the_same_bits_again():

@@ -192,18 +192,6 @@ def test_several_files_move_together_or_not_at_all(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["blocked", "old.csv"]
 
 
-def test_old_files_are_replaced_together(tmp_path):
-    paths = [tmp_path / name for name in ("a", "b", "c")]
-    for path in paths[:2]:
-        path.write_text("old")
-    with whole_files() as make_draft:
-        for path in paths:
-            make_draft(path).write_text(f"new {path.name}")
-        assert paths[0].read_text() == "old"
-    assert [path.read_text() for path in paths] == ["new a", "new b", "new c"]
-    assert sorted(tmp_path.iterdir()) == paths
-
-
 def test_open_drafts_can_be_removed_before_the_process_ends(tmp_path):
     with suppress(FileNotFoundError), whole_file(tmp_path / "out.csv") as draft:
         draft.write_text("half")

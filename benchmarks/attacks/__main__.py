@@ -28,7 +28,10 @@ from on_calls import attack_calls
 from on_files import attack_inputs, attack_outputs
 from on_models import attack_bombs, attack_damaged, attack_forged
 from on_names import attack_names, attack_rules
+from on_readers import attack_privacy, attack_readers
 from on_records import attack_configurations, attack_definitions
+from on_reviews import attack_journal
+from on_updates import attack_identity, attack_updates
 from on_writing import attack_by_fault, attack_by_kill
 
 RESULTS = Path(__file__).parents[1] / "results" / "attacks.json"
@@ -43,6 +46,11 @@ KINDS: dict[str, Callable[..., Any]] = {
     "configurations": attack_configurations,
     "cohort definitions": attack_definitions,
     "calls": attack_calls,
+    "update": attack_updates,
+    "identity": attack_identity,
+    "journal": attack_journal,
+    "readers": attack_readers,
+    "privacy": attack_privacy,
     "kills": attack_by_kill,
     "faults": attack_by_fault,
 }

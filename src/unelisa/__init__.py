@@ -24,7 +24,10 @@ if TYPE_CHECKING:
         Stability,
         bootstrap,
         certify,
+        certify_cohort,
+        certify_rates,
         compare_methods,
+        draw_gold,
         estimate_rate,
         plan_certification,
         suggest_votes,
@@ -54,8 +57,8 @@ __version__ = "0.3.0"
 # Loaded when first asked for: scikit-learn and Numba take a second that --help need not wait for.
 # Names that are not listed here are aggregators.
 _ROOMS = {
-    "analysis": "Stability bootstrap certify compare_methods estimate_rate plan_certification "
-    "suggest_votes",
+    "analysis": "Stability bootstrap certify certify_cohort certify_rates compare_methods "
+    "draw_gold estimate_rate plan_certification suggest_votes",
     "ehr": "Phenotyper evaluate_rules read_omop simulate_ehr",
     "jury": "read_jury",
     "latent.device": "to_device",
@@ -92,8 +95,11 @@ __all__ = [
     "ZeroBasedSkill",
     "bootstrap",
     "certify",
+    "certify_cohort",
+    "certify_rates",
     "check_assumptions",
     "compare_methods",
+    "draw_gold",
     "estimate_assumptions",
     "estimate_rate",
     "evaluate_rules",

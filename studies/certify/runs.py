@@ -4,7 +4,7 @@ The population of a set are its items with votes and a known truth. Only the ord
 items are trusted and their labels come from a method; the gold labels come from the truth.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,8 +17,8 @@ from studies.fingerprints import stamp_with
 from studies.records import Json, make_archive, merge_sets, read_lines, run_sets
 from unelisa import DawidSkene, LatentIsing
 from unelisa.aggregators.known import number_codes
+from unelisa.analysis.certified_draws import ROUNDING, find_frame_limit, score_items
 from unelisa.analysis.certified_sets import Asked, Scored, choose_set, list_evidence
-from unelisa.analysis.certify import ROUNDING, score_items
 from unelisa.sources.labels import KnownLabels
 from unelisa.votes import Votes
 
@@ -29,10 +29,18 @@ ANSWERS = 300
 ERRORS, CONFIDENCES = (0.01, 0.05, 0.1), (0.9, 0.95)
 PEEKED = 0.1, 0.9  # error and confidence with which every `STEP` answers are looked at
 STEP = 20
-LADDER = (25, 50, 75, 100, 150, 200, 300, 400, 600, 800)
-WANTED = 0.5  # share of the items that is to be certified
+PAUSE, MOST_ANSWERS, MOST_SHARE = 10, 800, 0.25  # answers between looks, and at most
+WANTED = 0.5  # share of the items that is to be delivered
 MOST_ITEMS = 20_000
 OURS, SHARE, DAWID_SKENE, SHUFFLED = "LatentIsing", "share of votes", "Dawid-Skene", "shuffled"
+# how the items are ordered, and whether only the surest half is drawn from
+WAYS = {
+    "ours": (OURS, True),
+    "share, drawn so": (SHARE, True),
+    OURS: (OURS, False),
+    SHARE: (SHARE, False),
+    DAWID_SKENE: (DAWID_SKENE, False),
+}
 STAMP = stamp_with(f"{__name__}:run_set")
 _DIGITS = 4
 
@@ -72,11 +80,13 @@ def list_populations(known: KnownLabels) -> tuple[dict[str, Population], LatentI
     chosen = {name: _take(scored, truth, items) for name, scored in found.items()}
     ours = chosen[OURS].scored
     mixed = np.random.default_rng(0).permutation(ours.sure)
-    chosen[SHUFFLED] = Population(ours._replace(sure=mixed), truth[items])
+    chosen[SHUFFLED] = Population(ours._replace(sure=mixed), chosen[OURS].truth)
     return chosen, model
 
 
 def _take(scored: Scored, truth: Places, items: Places) -> Population:
+    """Return the chosen items, the surest first, which the many draws sort sooner."""
+    items = items[np.argsort(-scored.sure[items], kind="stable")]
     some = scored._replace(label=scored.label[items], sure=scored.sure[items])
     return Population(some, truth[items])
 
@@ -101,13 +111,16 @@ def try_draw(population: Population, drawn: Places, asked: Asked) -> Outcome:
     return Outcome(bool(given.any() and wrong > allowed + 1e-9), float(given.mean()))
 
 
-def hold(population: Population, answers: int, draws: int, *, once: bool) -> list[Json]:
+def hold(
+    population: Population, answers: int, draws: int, ask: Callable[[float, float], Asked]
+) -> list[Json]:
     """Return how often the promise is broken, by error and confidence."""
     rows = []
     for error in ERRORS:
         for confidence in CONFIDENCES:
-            asked = Asked(error, confidence, "file", "wrong", 0.0, once)
-            found = [try_draw(population, x, asked) for x in _draw(population, answers, draws)]
+            asked = ask(error, confidence)
+            frame = find_frame(population, asked)
+            found = [try_draw(population, x, asked) for x in _draw(frame, answers, draws)]
             broken, certified = np.mean(np.array(found, dtype=np.float64), axis=0)
             rows.append(
                 {
@@ -123,29 +136,72 @@ def hold(population: Population, answers: int, draws: int, *, once: bool) -> lis
 def peek(population: Population, answers: int, draws: int) -> float:
     """Return how often any of many looks would have ended in a broken promise."""
     error, confidence = PEEKED
-    asked = Asked(error, confidence, "file", "wrong", 0.0, once=False)
+    asked = ask_any(error, confidence)
     looks = range(STEP, answers + 1, STEP)
     broken = [
         any(try_draw(population, drawn[:k], asked).broken for k in looks)
-        for drawn in _draw(population, answers, draws)
+        for drawn in _draw(np.arange(len(population.truth)), answers, draws)
     ]
     return round(float(np.mean(broken)), _DIGITS)
 
 
-def count_answers(population: Population, error: float, draws: int) -> int | None:
-    """Return how many answers certify half of the items in the mean; None: not on the ladder."""
-    asked = Asked(error, 0.95, "file", "wrong", 0.0, once=False)
-    for answers in [n for n in LADDER if n <= len(population.truth) * WANTED]:
-        found = [try_draw(population, x, asked) for x in _draw(population, answers, draws)]
-        if np.mean([one.certified for one in found]) >= WANTED:
-            return answers
-    return None
+def count_answers(population: Population, error: float, draws: int, *, chosen: bool) -> int | None:
+    """Return how many answers deliver half of the items, the median over the draws.
+
+    Somebody looks after every `PAUSE` answers and stops as soon as half of the items are certified
+    or answered. Answers on a quarter of the items, or `MOST_ANSWERS`, are the most; None: the
+    median needs more. If `chosen`, only the surest half of the items is drawn from.
+    """
+    asked = ask_any(error, 0.95)
+    if chosen:
+        asked = ask_surest(population, error, 0.95, WANTED)
+    n, frame = len(population.truth), find_frame(population, asked)
+    most = min(MOST_ANSWERS, int(n * MOST_SHARE), len(frame))
+    needed = []
+    for drawn in _draw(frame, most, draws):
+        looks = range(PAUSE, most + 1, PAUSE)
+        tried = (k for k in looks if deliver(population, drawn[:k], asked) >= WANTED * n)
+        needed.append(next(tried, np.inf))
+    median = float(np.median(needed)) if needed else np.inf
+    return int(median) if np.isfinite(median) else None
 
 
-def _draw(population: Population, answers: int, draws: int) -> list[Places]:
-    n = len(population.truth)
-    seeds = range(draws)
-    return [np.random.default_rng(seed).choice(n, answers, replace=False) for seed in seeds]
+def deliver(population: Population, drawn: Places, asked: Asked) -> int:
+    """Return how many items are certified or answered."""
+    return round(try_draw(population, drawn, asked).certified * len(population.truth)) + len(drawn)
+
+
+def ask_any(error: float, confidence: float, *, once: bool = False) -> Asked:
+    """Return what is asked of all items."""
+    return Asked(error, confidence, "file", "wrong", 0.0, once)
+
+
+def ask_surest(
+    population: Population, error: float, confidence: float, share: float | None
+) -> Asked:
+    """Return what is asked of the items that `draw_gold` draws from."""
+    above, whole = find_frame_limit(population.scored, error, share), share is not None
+    return Asked(error, confidence, "file", "wrong", above, once=False, whole=whole)
+
+
+def find_frame(population: Population, asked: Asked) -> Places:
+    """Return the items that are drawn from."""
+    return np.flatnonzero(population.scored.sure >= asked.above)
+
+
+def _draw(frame: Places, answers: int, draws: int) -> Iterator[Places]:
+    for seed in range(draws):
+        yield np.random.default_rng(seed).choice(frame, min(answers, len(frame)), replace=False)
+
+
+def compare_answers(
+    populations: Mapping[str, Population], error: float, draws: int
+) -> dict[str, int | None]:
+    """Return the answers needed by ways to draw and to order the items."""
+    return {
+        name: count_answers(populations[who], error, draws, chosen=chosen)
+        for name, (who, chosen) in WAYS.items()
+    }
 
 
 def run_set(known: KnownLabels, name: str, draws: int = DRAWS) -> Json:
@@ -153,11 +209,7 @@ def run_set(known: KnownLabels, name: str, draws: int = DRAWS) -> Json:
     populations, model = list_populations(known)
     ours, n = populations[OURS], len(populations[OURS].truth)
     answers, fewer = min(ANSWERS, n // 2), min(FEWER_DRAWS, draws)
-    rivals = (OURS, SHARE, DAWID_SKENE)
-    needed = {
-        str(error): {who: count_answers(populations[who], error, fewer) for who in rivals}
-        for error in ERRORS[1:]
-    }
+    needed = {str(error): compare_answers(populations, error, fewer) for error in ERRORS[1:]}
     return {
         "set": name,
         "classes": known.votes.n_classes,
@@ -166,9 +218,11 @@ def run_set(known: KnownLabels, name: str, draws: int = DRAWS) -> Json:
         "accuracy": round(float(ours.right.mean()), _DIGITS),
         "answers": answers,
         "draws": draws,
-        "any": hold(ours, answers, draws, once=False),
-        "once": hold(ours, answers, draws, once=True),
-        "shuffled": hold(populations[SHUFFLED], answers, fewer, once=True),
+        "any": hold(ours, answers, draws, ask_any),
+        "once": hold(ours, answers, draws, partial(ask_any, once=True)),
+        "drawn": hold(ours, answers // 2, draws, partial(ask_surest, ours, share=None)),
+        "half": hold(ours, answers // 2, draws, partial(ask_surest, ours, share=WANTED)),
+        "shuffled": hold(populations[SHUFFLED], answers, fewer, partial(ask_any, once=True)),
         "peeked": peek(ours, answers, fewer),
         "needed": needed,
     }
@@ -190,10 +244,15 @@ def collect_certify(folder: Path, archived: Json | None = None) -> Json:
     return make_archive(certified=merge_sets(old, new))
 
 
-def mean_needed(rows: Sequence[Json], error: str) -> dict[str, float] | None:
-    """Return the mean number of answers by method, over the sets where all of them get there."""
-    found = [row["needed"][error] for row in rows]
-    common = [one for one in found if None not in one.values()]
-    if not common:
+def mean_needed(rows: Sequence[Json], error: str, way: str) -> tuple[int, float, float, int] | None:
+    """Return how a way compares with random gold and vote shares.
+
+    On how many sets both get there, their means, and on how many sets only the latter does.
+    """
+    found = [row["needed"][error] for row in rows if row["needed"][error][SHARE] is not None]
+    both = [(x[way], x[SHARE]) for x in found if x.get(way) is not None]
+    pairs = np.array(both, dtype=np.float64)
+    if not len(pairs):
         return None
-    return {name: float(np.mean([one[name] for one in common])) for name in common[0]}
+    own, other = pairs.mean(axis=0).tolist()
+    return len(pairs), own, other, len(found) - len(pairs)

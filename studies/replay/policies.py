@@ -14,7 +14,7 @@ from unelisa.aggregators import DawidSkene, LatentIsing
 from unelisa.analysis.suggestions import plan_batch, share_evenly
 from unelisa.analysis.suggestions.batch import Terms
 from unelisa.analysis.suggestions.gains import Criterion
-from unelisa.analysis.suggestions.panels import seat_panel
+from unelisa.analysis.suggestions.panels import build_panel
 from unelisa.votes import Votes
 from unelisa.votes.ballots import list_ballots
 
@@ -105,7 +105,7 @@ def _plan(
     market: Market, model: Any, n: int, criteria: tuple[Criterion, ...], *, spread: bool = True
 ) -> Pairs:
     """Return the best votes by each criterion in turn, and then any."""
-    panel, chances = seat_panel(model), model.predict_proba(market.votes)
+    panel, chances = build_panel(model), model.predict_proba(market.votes)
     prices = np.append(np.where(panel.known, 1.0, np.inf), np.inf)
     ballots, found = list_ballots(market.votes.blocks), np.empty((0, 2), dtype=np.intp)
     for criterion in criteria:

@@ -39,7 +39,8 @@ _MAIN = """## Without charts
 Mean absolute error of the estimates, the share of their intervals that hold, and in parentheses how
 many of all were estimated. The aims are errors of at most .05 (sensitivity), .02 (specificity) and
 .10 (PPV), and intervals that hold in 85 % of cases. *not reliable* counts the worlds whose
-phenotyper reports that it is not reliable."""
+phenotyper reports that it is not reliable: at 5 % and less, because the PPV of its labels may be
+low, which the judges of rules allow for."""
 
 _OTHERS = """## With charts, and by agreement alone
 
@@ -168,16 +169,16 @@ def _show_labels(rows: Sequence[Json]) -> str:
     table = []
     for row in rows:
         said, true = (share(x) for x in row["silent"])
-        cells = [row["simulator"], f"{row['prevalence']:.0%}", row["worlds"] - row["reliable"]]
+        unreliable = str(row["worlds"] - row["reliable"])
+        cells = [row["simulator"], f"{row['prevalence']:.0%}", unreliable]
         cells += [*_write_ppv(row["none"], row["worlds"]), f"{said}, {true}"]
         for n in (str(FEW_CHARTS), str(CHARTS)):
-            errors = [row["none"]["error"], row[n]["error"], row[n]["platt"]]
-            ppv = _write_ppv(row[n], row["worlds"])
-            cells += [f"{row[n]['flagged']:.0f}", *ppv, ", ".join(map(share, errors))]
+            errors = ", ".join(map(share, (row["none"]["error"], row[n]["error"], row[n]["platt"])))
+            cells += [f"{row[n]['flagged']:.0f}", *_write_ppv(row[n], row["worlds"]), errors]
         table.append(cells)
     header = ["disease", "prevalence", "not reliable", "PPV, true", "held", "silent, true"]
-    for n in (FEW_CHARTS, CHARTS):
-        header += [f"{n} charts: flagged", "PPV, true", "held", "error"]
+    for few in (FEW_CHARTS, CHARTS):
+        header += [f"{few} charts: flagged", "PPV, true", "held", "error"]
     return markdown_table(header, table)
 
 

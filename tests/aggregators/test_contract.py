@@ -1,7 +1,9 @@
 """What every aggregator promises, whatever its method."""
 
 import inspect
+import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -163,6 +165,22 @@ def test_a_method_takes_what_it_declares(name, crowd):
     assert takes.prior == ("prior" in inspect.signature(cls.fit).parameters)
 
 
+def test_the_reference_lists_what_methods_take():
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
+    table = page.split("   * - method")[1].split("\n\n")[0].split("   * - ")[1:]
+    rows = {
+        name: row.split("\n     - ")[1:] for row in table for name in re.findall(r"``(\w+)``", row)
+    }
+    for cls in AGGREGATORS.values():
+        classes, voters, gold, prior = (cell.strip() for cell in rows[cls.__name__])
+        assert (classes == "any number") == cls.takes.any_class
+        assert voters == (
+            "any number" if cls.takes.voters is None else f"at most {cls.takes.voters}"
+        )
+        assert gold == cls.takes.gold
+        assert (prior == "yes") == cls.takes.prior
+
+
 @pytest.mark.parametrize("name", ORIENTED)
 def test_gold_labels_turn_an_upside_down_crowd(name, crowd):
     votes, truth = crowd
@@ -205,7 +223,7 @@ def test_missing_votes(name, crowd):
     model, _ = fit_quietly(make(name), partial)
     assert_sound(model, partial, 600)
     assert model.score(partial, truth) > 0.7
-    assert_sound(model, np.zeros((1, 9)), 1)
+    assert_sound(model, Votes.of(np.zeros((1, 9)), coding="pm1"), 1)
 
 
 @ANY

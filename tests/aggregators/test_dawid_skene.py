@@ -1,28 +1,257 @@
+"""The EM of Dawid and Skene: where it begins, what it reaches, and the methods that rest on it."""
+
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from scipy.special import expit, logit
 
-from unelisa.aggregators import DawidSkene, OneCoinDawidSkene
+from unelisa.aggregators import DawidSkene, OneCoinDawidSkene, confusions
+from unelisa.aggregators.confusions import (
+    Confusions,
+    FullTables,
+    OneReliability,
+    estimate_confusions,
+    find_fits,
+    keep_classes,
+    list_expected,
+    score_classes,
+    score_two,
+    spread_errors,
+    start_at,
+    start_from,
+)
 from unelisa.errors import ExpertsWarning, VotesWarning
+from unelisa.paper.em import estimate_reliability, list_starts
 from unelisa.votes import Votes
+from unelisa.votes.ballots import list_ballots
+from unelisa.votes.blocks import SparseVotes, WholeTable
 
 SMALL = np.asfortranarray([[1, 1, 1], [1, 1, -1], [-1, -1, 0], [-1, 1, -1]], dtype=np.int8)
-HAND = np.array([[1, 1, 1], [1, 1, -1], [-1, -1, 0], [-1, 1, 1]], dtype=np.int8)
+TABLE = np.array([[1, 1, -1], [1, 0, 0], [0, 0, 0], [-1, -1, 1]], dtype=np.int8, order="F")
+HALVES = np.array([1.0, 1.0, 0.0, 0.0])
+small_votes = arrays(np.int8, (6, 4), elements=st.sampled_from([-1, 0, 1])).filter(np.any)
+
+
+def fit_small(values, posterior, smoothing, **limits):
+    table = WholeTable(np.asfortranarray(values))
+    start, model = start_at(table, posterior), FullTables(smoothing)
+    return estimate_confusions(list_ballots(table), model, start, **limits)
+
+
+def fit_codes(codes, n_classes, model, gold=confusions.NO_GOLD, **limits):
+    """Fit codes from 1, starting at the majority and, with gold labels, at these."""
+    ballots, equal = list_ballots(WholeTable(codes)), np.ones(codes.shape[1])
+    starts = [start_from(ballots, equal, n_classes, gold)]
+    if gold.any():
+        starts.append(start_from(ballots, equal, n_classes, gold, only_gold=True))
+    return find_fits(ballots, model, starts, codes.shape[1], gold=gold, **limits)[0]
+
+
+def crowd(n_classes=3, n_items=600, n_voters=6, seed=0, abstain=0.3):
+    """Codes from 1 of voters with known tables, and the truth."""
+    rng = np.random.default_rng(seed)
+    tables = 0.4 * rng.dirichlet(np.ones(n_classes), (n_voters, n_classes))
+    tables += 0.6 * np.eye(n_classes)
+    truth = rng.integers(n_classes, size=n_items)
+    codes = np.zeros((n_items, n_voters), dtype=np.int8, order="F")
+    for s in range(n_voters):
+        said = [rng.choice(n_classes, p=tables[s, k]) for k in truth]
+        codes[:, s] = np.where(rng.random(n_items) < abstain, 0, np.array(said) + 1)
+    return codes, truth, tables
 
 
 def log_likelihood(values, coins, prevalence):
-    """Sum over items of log P(votes), vote by vote."""
+    """Sum over items with votes of log P(votes), vote by vote."""
     total = 0.0
-    for row in values.tolist():
+    for row in values[values.any(axis=1)].tolist():
         sides = [1 - prevalence, prevalence]
         for truth in (0, 1):
             for s, f in enumerate(row):
                 sides[truth] *= {1: coins[truth, s], -1: 1 - coins[truth, s], 0: 1.0}[f]
         total += np.log(sum(sides))
     return total
+
+
+def test_one_round_by_hand():
+    """Start tau = (1, 1, 0, 0), no smoothing: counts of yes among the two halves."""
+    fit = fit_small(SMALL, HALVES, 0.0, max_iter=1)
+    # given yes: (2/2, 2/2, 1/2); given no: (0/2, 1/2, 0/1)
+    assert fit.coins == pytest.approx(np.array([[0, 0.5, 0], [1, 1, 0.5]]), abs=1e-8)
+    assert fit.shares.tolist() == [0.5, 0.5]
+    # item 0: log(1/2 * 1 * 1 * 1/2 + 0) and so on
+    assert fit.lower_bound == pytest.approx([np.log(0.25)], abs=1e-7)
+
+
+def test_smoothing_adds_votes_split_as_the_voters_own():
+    expected = np.array(
+        [
+            [(0 + 1) / 4, (1 + 1.5) / 4, (0 + 2 / 3) / 3],
+            [(2 + 1) / 4, (2 + 1.5) / 4, (1 + 2 / 3) / 4],
+        ]
+    )
+    assert fit_small(SMALL, HALVES, 2.0, max_iter=1).coins == pytest.approx(expected)
+
+
+@given(small_votes, st.sampled_from([0.0, 0.5, 2.0]), st.integers(0, 99))
+def test_the_penalized_likelihood_never_falls(values, smoothing, seed):
+    values = values[values.any(axis=1)]
+    start = np.random.default_rng(seed).uniform(size=len(values))
+    fit = fit_small(values, start, smoothing, max_iter=30, tol=-1.0)
+    assert np.all(np.diff(fit.lower_bound) >= -1e-10)
+    likelihood = log_likelihood(values, fit.coins, fit.shares[1])
+    share = 0.5 + values.sum(axis=0) / np.maximum(np.abs(values).sum(axis=0), 1) / 2
+    density = share * np.log(fit.coins) + (1 - share) * np.log(1 - fit.coins)
+    penalized = likelihood + smoothing * density.sum()
+    assert fit.lower_bound[-1] == pytest.approx(penalized / len(values))
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 1.0, 3.0])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_two_classes_are_the_general_case(smoothing, seed):
+    """Two classes have a loop of their own, with the same sums."""
+    codes, _, _ = crowd(2, 300, seed=seed)
+    table = WholeTable(np.asfortranarray(np.array([0, -1, 1], dtype=np.int8)[codes]))
+    ballots = list_ballots(table)
+    start = list_expected(ballots, 6, 1)[0]
+    two = estimate_confusions(ballots, FullTables(smoothing), start)
+    gold = np.zeros(300, dtype=np.uint8)
+    logs = confusions.as_logs(two.tables, two.shares)
+    counts, mass, total = ballots.sum(
+        confusions.run_kernel, (confusions.expect_classes, 2), *logs, per_item=(gold,)
+    )
+    said = start.counts.sum(axis=2)
+    own = confusions._expect(ballots, two.tables, two.shares, said, gold)
+    assert own[0] == pytest.approx(counts, abs=1e-9)
+    assert own[1] == pytest.approx(mass, abs=1e-9)
+    assert own[2] == pytest.approx(float(total), rel=1e-12)
+    odds = score_classes(ballots, two.tables, two.shares)
+    scores = score_two(table, two.coins, two.shares[1])
+    assert scores == pytest.approx(odds[:, 1] - odds[:, 0], abs=1e-9)
+
+
+def test_one_reliability_is_the_papers_em():
+    codes, _, _ = crowd(2, 300)
+    table = WholeTable(np.asfortranarray(np.array([0, -1, 1], dtype=np.int8)[codes]))
+    voted = (codes != 0).any(axis=1).astype(np.float64)
+    margin = table.weigh(np.ones(6), np.zeros(6)) / np.maximum((codes != 0).sum(axis=1), 1)
+    one = estimate_reliability(table, 0.5 + margin / 2, copies=voted)
+    ballots = list_ballots(table)
+    fit = estimate_confusions(ballots, OneReliability(0.0), list_expected(ballots, 6, 1)[0])
+    assert fit.tables[:, 0, 0] == pytest.approx(one.reliabilities, abs=1e-4)
+    assert fit.weights == pytest.approx(one.weights, abs=1e-3)
+    assert fit.shares[1] == pytest.approx(one.prevalence, abs=1e-4)
+
+
+@given(seed=st.integers(0, 40), model=st.sampled_from([FullTables, OneReliability]))
+def test_the_objective_of_more_classes_never_falls(seed, model):
+    codes, _, _ = crowd(4, 40, 5, seed)
+    fit = fit_codes(codes, 4, model(1.0), max_iter=60)
+    assert np.diff(fit.lower_bound).min(initial=0.0) > -1e-9
+
+
+def test_the_voters_tables_are_found_again():
+    codes, truth, tables = crowd(n_items=6000, n_voters=8)
+    fit = fit_codes(codes, 3, FullTables(1.0))
+    assert fit.tables == pytest.approx(tables, abs=0.05)
+    assert fit.votes.sum() == pytest.approx((codes != 0).sum())
+    ballots = list_ballots(WholeTable(codes))
+    named = score_classes(ballots, fit.tables, fit.shares).argmax(axis=1)
+    assert np.mean(named == truth) > 0.9
+    assert fit.accuracies == pytest.approx(np.einsum("skk->s", tables) / 3, abs=0.05)
+
+
+def test_gold_labels_name_the_classes():
+    """Where voters exchange two classes, some known items show it."""
+    codes, truth, _ = crowd(n_items=2000, n_voters=8)
+    turned = np.asfortranarray(np.array([0, 2, 1, 3], dtype=np.int8)[codes])
+    gold = np.where(np.arange(2000) < 300, truth + 1, 0).astype(np.uint8)
+    for known, least, most in ((confusions.NO_GOLD, 0.0, 0.6), (gold, 0.85, 1.0)):
+        fit = fit_codes(turned, 3, FullTables(1.0), known)
+        ballots = list_ballots(WholeTable(turned))
+        named = score_classes(ballots, fit.tables, fit.shares).argmax(axis=1)
+        assert least <= np.mean(named == truth) <= most
+
+
+def test_a_voter_without_information_has_no_weight():
+    tables = np.repeat([[[0.2, 0.3, 0.5]]], 3, axis=1)
+    tables = np.concatenate([tables, spread_errors(np.array([0.7]), 3)])
+    known = Confusions(tables, np.ones(3) / 3, np.ones((2, 3)), np.zeros(1), True)
+    assert known.weights[0] == 0
+    assert known.weights[1] == pytest.approx(np.log(0.7 * 2 / 0.3) / 2)
+
+
+def test_no_class_dies_out():
+    assert keep_classes(np.array([0.2, 9.8])).tolist() == [0.05, 0.95]
+    assert keep_classes(np.array([3.0, 7.0])) == pytest.approx([0.3, 0.7])
+    assert keep_classes(np.eye(1, 7)[0]).min() > 0
+
+
+def test_starts_are_the_shares_of_weighted_crowds():
+    """An item without votes has no part in them; sparse votes give the same."""
+    weights = list_starts(WholeTable(TABLE), np.ones(3), 5)
+    ballots = list_ballots(WholeTable(TABLE))
+    sparse = list_ballots(WholeTable(SparseVotes.of(TABLE)))
+    voted = TABLE.any(axis=1)
+    for start, other, w in zip(
+        list_expected(ballots, 3, 5), list_expected(sparse, 3, 5), weights, strict=True
+    ):
+        signed, mass = TABLE @ w, np.abs(TABLE) @ np.abs(w)
+        yes = (0.5 + signed / np.where(mass > 0, mass, 1) / 2)[voted]
+        assert start.mass == pytest.approx([3 - yes.sum(), yes.sum()])
+        said_yes = ((TABLE[voted] > 0) * yes[:, None]).sum(axis=0)
+        assert start.counts[:, 1, 1] == pytest.approx(said_yes)
+        assert other.counts == pytest.approx(start.counts, abs=1e-12)
+    assert yes.sum() != pytest.approx(1.5)
+
+
+def choose(monkeypatch, bounds, n_starts=None, varying=3):
+    """Return the kept fits, and how many starts were followed, if EM reached these bounds."""
+    made = []
+
+    def estimate(ballots, model, start, max_iter, **_):
+        bound = np.array([-9.0, bounds[len(made)]])
+        made.append(Confusions(np.full((1, 2, 2), start), None, None, bound, max_iter > 1))
+        return made[-1]
+
+    monkeypatch.setattr(confusions, "estimate_confusions", estimate)
+    ballots, starts = list_ballots(WholeTable(TABLE)), list(range(n_starts or len(bounds)))
+    return find_fits(ballots, FullTables(1.0), starts, varying), made
+
+
+def test_the_likeliest_fit_is_kept_and_the_first_of_equals(monkeypatch):
+    kept, made = choose(monkeypatch, [-3.0, -1.0, -2.0, -1.0])
+    assert kept == [made[1]]
+
+
+def test_fits_of_nearly_equal_likelihood_are_rivals(monkeypatch):
+    kept, made = choose(monkeypatch, [-3.0, -1.0, -1.2])  # .8 nats behind on four items
+    assert kept == [made[1], made[2]]
+
+
+def test_fewer_than_three_varying_voters_get_one_step_from_the_majority(monkeypatch):
+    with pytest.warns(ExpertsWarning, match="fewer than three voters vary"):
+        kept, made = choose(monkeypatch, [0.0] * 4, varying=2)
+    assert len(made) == 1
+    assert not kept[0].converged
+    assert len(choose(monkeypatch, [0.0] * 4, varying=0)[1]) == 1  # without a warning
+
+
+def test_a_start_near_an_earlier_fit_is_not_followed_to_its_end():
+    codes, _, _ = crowd(2, 2000)
+    ballots = list_ballots(WholeTable(np.asfortranarray(np.array([0, -1, 1], np.int8)[codes])))
+    model, starts = FullTables(1.0), list_expected(ballots, 6, 5)
+    first = estimate_confusions(ballots, model, starts[0])
+    assert estimate_confusions(ballots, model, starts[1], found=[first]) is None
+    alone = estimate_confusions(ballots, model, starts[1])
+    assert alone.tables == pytest.approx(first.tables, abs=1e-3)
+
+
+HAND = np.array([[1, 1, 1], [1, 1, -1], [-1, -1, 0], [-1, 1, 1]], dtype=np.int8)
 
 
 def test_the_truth_behind_the_votes_is_found():

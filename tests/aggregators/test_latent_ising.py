@@ -412,30 +412,6 @@ def test_a_stored_model_says_the_same(known, tmp_path):
         assert getattr(again, name) == getattr(model, name)
 
 
-DEGENERATE = {
-    "constant": np.ones((6, 4)),
-    "ties": np.tile([[1, -1]], (8, 2)),
-    "opposite pairs": np.tile([[1, 1, -1, -1], [-1, -1, 1, 1]], (40, 1)),
-    "one vote each": np.eye(5),
-    "chain": np.where(np.eye(30) > 0, 1, 0) - np.roll(np.eye(30), 1, axis=0),
-    "sparse": np.where(np.random.default_rng(0).random((200, 30)) < 0.99, 0, 1),
-    "identical": np.tile(np.where(np.arange(40) % 2, 1, -1)[:, None], (1, 8)),
-    "opposite": np.hstack([np.where(np.arange(40)[:, None] % 2, 1, -1) * s for s in (1, -1) * 4]),
-    "few items": np.random.default_rng(1).choice([-1, 1], (4, 60)),
-}
-
-
-@pytest.mark.parametrize("name", DEGENERATE)
-def test_degenerate_votes(name):
-    values = DEGENERATE[name].astype(np.int8)
-    for structure in ("auto", "plain", "ease", "families"):
-        model = fit(values, structure=structure)
-        assert np.all(np.isfinite(model.predict_proba(values)))
-        assert np.all(np.isfinite(model.weights_))
-        assert model.voters_.reason.str.len().min() > 0
-        assert 0 < model.prevalence_ < 1
-
-
 @pytest.mark.shared
 @pytest.mark.parametrize(
     ("name", "least"), [("bluebirds", 0.75), ("youtube_spam", 0.8), ("llm_judges", 0.77)]

@@ -6,8 +6,9 @@ import pytest
 from scipy.stats import binom
 
 import unelisa as ue
+from unelisa.analysis.certified_draws import draw_gold, plan_certification
 from unelisa.analysis.certified_sets import Asked, Scored, choose_sets
-from unelisa.analysis.certify import check_labels, draw_gold, plan_certification
+from unelisa.analysis.certify import check_labels
 from unelisa.errors import ModelError, VotesError
 
 
@@ -87,7 +88,7 @@ def test_out_of_reach_says_what_is_in_reach(crowd):
     votes, truth, model = crowd
     found = ue.certify(model, votes, draw(truth, 60), 0.001)
     assert found.n_certified == 0
-    assert "cannot be certified" in str(found)
+    assert "is out of reach" in str(found)
     assert 0.001 < found.certificate["certifiable_error"] < 1
     assert set(found.labels["status"]) == {"gold", "look"}
 

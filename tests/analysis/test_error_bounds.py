@@ -1,4 +1,10 @@
-"""Bounds on the number of wrong items, from draws without replacement."""
+"""Bounds on the number of wrong items, from draws without replacement.
+
+The independent check at one look is SciPy's hypergeometric distribution. confseq, which has bounds
+at all looks, cannot be a dependency of tests: its release (0.0.11) is source that needs a C++
+compiler and NumPy 1. With its names patched, its betting bounds were 9 % larger to 13 % smaller
+than these in four cases, and both held in all of 60 draws.
+"""
 
 import numpy as np
 import pytest

@@ -246,7 +246,7 @@ def test_votes_that_cannot_tell_give_a_warning(method, draw):
     truth = rng.choice([-1, 1], 300)
     votes = ue.Votes.of(draw(rng, truth).astype(np.int8))
     model = method().fit(votes)
-    with pytest.warns(ReliabilityWarning, match="the votes cannot tell the share of each class"):
+    with pytest.warns(ReliabilityWarning, match="the votes do not show the share of each class"):
         found = estimate_rate(model, votes)
     if method is ue.DawidSkene:
         assert found[["low", "high"]].isna().all(axis=None)
@@ -294,7 +294,7 @@ def test_the_warning_names_no_item_or_label(crowd):
     with pytest.warns(UnelisaWarning) as told:
         estimate_rate(model, votes)
     assert str(told[0].message) == (
-        "the votes cannot tell the share of each class: so it is; pass gold labels of a random "
+        "the votes do not show the share of each class: so it is; pass gold labels of a random "
         "sample of the items"
     )
 

@@ -62,7 +62,7 @@ def test_require_exits_with_3_where_nothing_is_certified(run, files, gold):
     assert run("certify", files.votes, *asked).exit_code == 0
     result = run("certify", files.votes, *asked, "--require")
     assert result.exit_code == 3
-    assert "cannot be certified" in result.stdout
+    assert "is out of reach" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -103,3 +103,28 @@ def test_a_file_of_a_review_gives_only_the_items_drawn_with_equal_chances(run, f
     refused = run("certify", files.votes, "--gold", mixed)
     assert refused.exit_code == 2
     assert "not drawn at random" in " ".join(refused.stderr.split())
+
+
+def test_items_are_drawn_filled_in_and_certified(run, files):
+    drawn, labels = files.folder / "drawn.csv", files.folder / "labels.csv"
+    asked = files.votes, "--error", "20%", "--share", "50%"
+    result = run("certify", *asked, "--draw", drawn, "--seed", 4)
+    assert result.exit_code == 0, result.output
+    rows = pd.read_csv(drawn)
+    assert list(rows.columns) == ["item", "label", "chosen"]
+    assert rows["label"].isna().all()
+    assert rows["chosen"].nunique() == 1
+    truth = pd.read_csv(files.truth).set_index("item")["label"]
+    rows["label"] = truth[rows["item"]].to_numpy()
+    rows.loc[50:, "label"] = None  # the rest is not answered
+    rows.to_csv(drawn, index=False)
+    given = "--gold", drawn, "--error", "20%"
+    found = run("certify", files.votes, *given, "--out", labels, "--json", "-")
+    stated = json.loads(found.stdout)
+    assert (stated["seed"], stated["n_gold"], stated["n_unanswered"]) == (4, 50, 0)
+    assert stated["n_certified"] + 50 >= len(truth) / 2
+    rows.loc[:20, "chosen"] = rows.loc[0, "chosen"].replace("seed=4", "seed=5")
+    rows.to_csv(drawn, index=False)
+    mixed = run("certify", files.votes, *given)
+    assert mixed.exit_code == 2
+    assert "holds items of 2 draws" in " ".join(mixed.stderr.split())

@@ -48,12 +48,20 @@ def test_labels_have_a_probability_of_the_positive_class(run, files):
     assert (merged.label_x == merged.label_y).mean() > 0.9
 
 
-def test_methods_without_a_probability_leave_its_column_empty(run, files):
-    out = files.folder / "labels.csv"
-    run("fit", files.votes, "--method", "MajorityVote", "--out", out)
+def test_a_label_says_what_it_rests_on(run, files):
+    out, gold = files.folder / "labels.csv", files.folder / "gold.csv"
+    files.votes.write_text("item,a,b\nz,yes,yes\nm,yes,no\nb,no,no\na,,\n")
+    method = ("--method", "majority-vote")
+    assert run("fit", files.votes, *method, "--out", out).exit_code == 0
     labels = pd.read_csv(out)
     assert list(labels.columns) == ["item", "label", "probability", "status"]
-    assert labels.probability.isna().all()
+    assert labels.probability.isna().all()  # a share of votes is none
+    assert labels["item"].tolist() == list("zmba")  # in the order of the file
+    assert labels.status.tolist() == ["model", "tie", "model", "no votes"]
+    gold.write_text("item,label\nm,no\n")
+    known = ("--method", "dawid-skene", "--gold", gold, "--force")
+    assert run("fit", files.votes, *known, "--out", out).exit_code == 0
+    assert pd.read_csv(out).status.tolist() == ["model", "gold", "model", "no votes"]
 
 
 def test_every_output_at_once(run, files):
@@ -277,17 +285,6 @@ def test_a_file_that_was_there_survives_a_failure(refused, files, monkeypatch):
     assert (files.folder / "labels.csv").read_text() == "old"
 
 
-def test_an_interruption_ends_with_130_and_a_line(run, files, monkeypatch):
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("unelisa.cli.fitting.fit_model", interrupt)
-    result = run("fit", files.votes, "--out", files.folder / "labels.csv")
-    assert result.exit_code == 130
-    assert result.stderr == "Error: interrupted: no further file was written\n"
-    assert not (files.folder / "labels.csv").exists()
-
-
 def test_settings_of_the_method_can_be_given(run, refused, files):
     model = files.folder / "model.npz"
     settings = ("--set", "fit_intercept=true", "--set", "penalty=0.1", "--set", "rule=majority")
@@ -401,19 +398,19 @@ def test_where_nothing_can_be_told_no_number_is_printed(run, files):
     assert "expected accuracy cannot be estimated" in shown
 
 
+def test_labels_go_to_stdout_with_six_digits(run, files):
+    told = run("fit", files.votes, "--out", "-").stdout
+    rows = list(csv.DictReader(told.splitlines()))
+    assert len(rows) == 600
+    assert max(len(row["probability"]) for row in rows) <= len("0.123456")
+
+
 def test_a_quiet_fit_prints_nothing_and_a_strict_one_says_by_its_code_where_labels_are_bad(
     run, files, divided
 ):
     sound = run("fit", files.votes, "--quiet", "--strict", "--out", files.folder / "labels.csv")
     assert (sound.exit_code, sound.stdout) == (0, "")
     assert run("fit", divided, "--strict").exit_code == 3
-
-
-def test_labels_go_to_stdout_with_six_digits(run, files):
-    told = run("fit", files.votes, "--out", "-").stdout
-    rows = list(csv.DictReader(told.splitlines()))
-    assert len(rows) == 600
-    assert max(len(row["probability"]) for row in rows) <= len("0.123456")
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,15 @@ import re
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 import unelisa as ue
 from unelisa.cli import app
+from unelisa.cli.phenotype import read_charts
+from unelisa.cli.phenotype_reviews import read_reviews
 from unelisa.ehr.datamart import simulate_ehr, write_datamart
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "ra.toml"
@@ -69,7 +72,10 @@ def test_from_a_database_to_a_cohort(run, refused, database, drawn, tmp_path):
     for group, chosen in (("cases", labels["label"] == 1), ("others", labels["label"] == 0)):
         assert groups["note_count"][group][1] == counts.loc[chosen, "note_count"].median()
         assert groups["ICD:714.0"][group] == (counts.loc[chosen, "ICD:714.0"] > 0).mean()
-    assert {"age in years", "female"} <= set(groups)
+    assert {"age in years", "age at the first anchor", "female"} <= set(groups)
+    names = {one["feature"]: one["name"] for one in facts["features"]}
+    assert names["ICD:714.0"] == "Code 714.0"
+    assert "(Code 714.0)" in page.read_text(encoding="utf-8")
     flaws = {one["what"]: one for one in facts["flaws"]}
     assert flaws["patients without a visit"]["number"] == 0
     assert flaws["ICD records that repeat patient, feature and day"]["share"] > 0
@@ -387,6 +393,40 @@ def test_charts_are_drawn_filled_in_and_correct_the_figures(run, database, drawn
     assert abs(after["prevalence"] - true) < abs(before["prevalence"] - true)
     width = {name: after[name]["high"] - after[name]["low"] for name in ("npv", "sensitivity")}
     assert width["sensitivity"] < before["sensitivity"]["high"] - before["sensitivity"]["low"]
+
+
+def test_reviewers_are_voters_beside_charts(run, refused, database, drawn, tmp_path):
+    rng, case = np.random.default_rng(0), drawn.truth > 0
+    persons = rng.choice(drawn.counts.index, 150, replace=False)
+    rows = [
+        (person, f"llm {k}", "insufficient information" if rng.random() < 0.1 else answer)
+        for person in persons
+        for k in range(4)
+        for answer in [("no", "yes")[int(case[person] != (rng.random() < 0.1))]]
+    ]
+    file, told = tmp_path / "reviews.csv", tmp_path / "facts.json"
+    pd.DataFrame(rows, columns=["person_id", "reviewer", "isCase"]).to_csv(file, index=False)
+    asked = ("phenotype", database, "--config", EXAMPLE)
+    result = run(*asked, "--reviews", file, "--json", told)
+    assert result.exit_code == 0, result.output
+    ppv = json.loads(told.read_text())["ppv"]
+    assert ppv["basis"].endswith("reviewed charts")
+    gold = tmp_path / "gold.csv"
+    labels = case[persons[:40]].astype(int)
+    labels.rename_axis("person_id").to_csv(gold)
+    table = read_reviews(file, read_charts(gold))
+    table.index = table.index.astype(int)
+    assert (table.loc[labels.index, "label"] == labels).all()
+    assert (table.loc[labels.index, "error"] == 0).all()
+    assert (table["label"] == case[table.index]).mean() > 0.95
+    others = table.drop(labels.index)["error"]
+    assert 0.005 < others.iloc[0] < 0.3
+    file.write_text("person_id,reviewer,isCase\n1,a,yes\n1,a,no\n")
+    assert "more than once" in refused(*asked, "--reviews", file)
+    file.write_text("person_id,reviewer,isCase\n1,a,perhaps\n")
+    assert "no isCase that is yes or no" in refused(*asked, "--reviews", file)
+    file.write_text("person_id,reviewer\n1,a\n")
+    assert "needs the columns person_id, reviewer, isCase" in refused(*asked, "--reviews", file)
 
 
 def test_shares_that_cannot_be_are_refused(refused, database, tmp_path):

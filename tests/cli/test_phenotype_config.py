@@ -44,6 +44,8 @@ def test_schemas_may_be_apart(tmp_path):
     assert read(tmp_path).schemas == Schemas()
     more = '[cdm]\nschema = "a"\n[vocabulary]\nschema = "b"\n[results]\nschema = "c"'
     assert read(tmp_path, more=more).schemas == Schemas("a", "b", "c")
+    named = read(tmp_path, more=f'{more}\ntable = "my_cohorts"').schemas
+    assert named == Schemas("a", "b", "c", "my_cohorts")
     # cohorts are where the records are, and the key of version 0.1.0 still names them
     for config in (read(tmp_path, 'schema = "a"'), read(tmp_path, more='[cdm]\nschema = "a"')):
         assert config.schemas == Schemas("a", None, "a")

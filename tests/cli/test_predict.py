@@ -1,3 +1,5 @@
+import json
+
 import pandas as pd
 import pytest
 
@@ -15,6 +17,8 @@ def test_a_stored_model_gives_the_same_labels(run, files, model):
     result = run("predict", model, files.votes, "--out", out)
     assert "600 items labeled" in result.stdout
     assert out.read_text() == (files.folder / "fitted.csv").read_text()
+    facts = json.loads(run("predict", model, files.votes, "--out", out, "--json", "-").stdout)
+    assert (facts["items"], facts["reliable"]) == (600, True)
 
 
 def test_without_a_file_the_labels_go_to_stdout(run, files, model):

@@ -25,8 +25,9 @@ def gold(files):
 
 
 def test_rates_are_those_of_the_public_function(run, files, model, gold):
-    out = files.folder / "rates.json"
-    result = run("rate", model, files.votes, "--gold", gold, "--level", "0.9", "--json", out)
+    out, table = files.folder / "rates.json", files.folder / "rates.csv"
+    written = ("--json", out, "--out", table)
+    result = run("rate", model, files.votes, "--gold", gold, "--level", "0.9", *written)
     assert result.exit_code == 0, result.output
     known = pd.read_csv(gold).set_index("item")["label"]
     expected = estimate_rate(load(model), read_votes(files.votes), known, 0.9)
@@ -35,6 +36,9 @@ def test_rates_are_those_of_the_public_function(run, files, model, gold):
     assert [row["class"] for row in told["rates"]] == ["no", "yes"]
     for row in told["rates"]:
         assert [row[key] for key in ("share", "low", "high")] == expected.loc[row["class"]].tolist()
+    rates = pd.read_csv(table, index_col="class")
+    assert rates["low"].to_numpy() == pytest.approx(expected["low"].to_numpy(), rel=1e-5)
+    assert run("rate", model, files.votes, "--out", table).exit_code == 0  # its own file
     low, high = expected.loc["yes", "low"], expected.loc["yes", "high"]
     assert "600 items, 40 with a gold label" in result.stdout
     assert f"{low:.1%} to {high:.1%}" in result.stdout
@@ -61,7 +65,7 @@ def test_votes_that_cannot_tell_are_said_to_be(run, files):
     run("fit", files.votes, "--method", "dawid-skene", "--save", model)
     result = run("rate", model, files.votes, "--json", files.folder / "a.json")
     assert result.exit_code == 0
-    assert "the votes cannot tell the share of each class" in result.stderr
+    assert "the votes do not show the share of each class" in result.stderr
     assert "unknown" in result.stdout
     assert "pass it with --gold" in result.stdout
     told = json.loads((files.folder / "a.json").read_text())

@@ -38,9 +38,10 @@ def judged(stored, config, tmp_path_factory):
     """What one run writes, and prints."""
     folder = tmp_path_factory.mktemp("rules")
     files = {
-        name: folder / name for name in ("figures.csv", "review.csv", "facts.json", "page.html")
+        name: folder / name
+        for name in ("figures.csv", "review.csv", "facts.json", "page.html", "phevaluator.csv")
     }
-    options = ("--out", "--review", "--json", "--report")
+    options = ("--out", "--review", "--json", "--report", "--phevaluator")
     paths = [text for pair in zip(options, map(str, files.values()), strict=True) for text in pair]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -70,6 +71,22 @@ def test_figures_overlap_and_facts(judged, drawn):
     assert "the rules disagree on" in shown
     assert "(2) two codes" in shown
     assert str(drawn.counts.index[0]) not in shown
+
+
+def test_figures_are_exported_with_the_columns_of_phevaluator(judged):
+    files, _ = judged
+    figures, found = (pd.read_csv(files[name]) for name in ("figures.csv", "phevaluator.csv"))
+    assert found["phenotype"].tolist() == figures["rule"].tolist()
+    assert found["ppvCi95Lb"].tolist() == pytest.approx(figures["ppv_low"], abs=1e-4, nan_ok=True)
+    facts = json.loads(files["facts.json"].read_text(encoding="utf-8"))
+    row = found.set_index("phenotype").loc["two codes"]
+    flagged = row["truePositives"] + row["falsePositives"]
+    assert flagged == pytest.approx(facts["flagged"]["two codes"], abs=1)
+    cells = ["truePositives", "falseNegatives", "falsePositives", "trueNegatives"]
+    assert row[cells].sum() == pytest.approx(facts["patients"], abs=2)
+    cases = row["truePositives"] + row["falseNegatives"]
+    assert row["estimatedPrevalence"] == pytest.approx(cases / facts["patients"], abs=2e-3)
+    assert not found[cells].isin(range(1, 10)).any(axis=None)
 
 
 def test_the_page_draws_the_rules_and_names_no_patient(judged, drawn):
@@ -128,7 +145,7 @@ def test_pattern_tables_leave_a_site_and_are_judged_together(run, stored, config
     result = run("rules", "--pattern-table", tmp_path / "a.csv", sites[0], "--out", out)
     assert result.exit_code == 0, result.output
     assert pd.read_csv(out)["site"].tolist() == ["a"] * 4 + ["b"] * 4
-    assert "cannot be told" in result.stdout  # codes are one family
+    assert "no estimate" in result.stdout  # codes are one family
 
 
 def test_a_server_answers_as_a_file_does(run, judged, stored, config, drawn, tmp_path):

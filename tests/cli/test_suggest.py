@@ -1,3 +1,4 @@
+import json
 import os
 
 import pandas as pd
@@ -31,9 +32,13 @@ def test_the_file_holds_what_the_function_returns(run, files, model):
 
 
 def test_without_a_file_the_rows_go_to_stdout(run, files, model):
-    result = run("suggest", model, files.votes, "--n", 3)
+    facts = files.folder / "facts.json"
+    result = run("suggest", model, files.votes, "--n", 3, "--json", facts)
     assert result.stdout.startswith("item,voter,gain,cost,chance_now\n")
     assert result.stdout.count("\n") == 4
+    asked = [line.split(",")[:2] for line in result.stdout.splitlines()[1:]]
+    told = json.loads(facts.read_text())
+    assert [[row["item"], row["voter"]] for row in told["votes"]] == asked
 
 
 def test_costs_voters_and_a_human_are_taken(run, files, model):

@@ -1,4 +1,5 @@
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -7,9 +8,10 @@ from sklearn.metrics import roc_auc_score
 
 from ehr.conftest import ANCHORS
 from unelisa.ehr.anchors import AnchorModel, CaseOdds, ClassCounts
-from unelisa.ehr.cautions import _doubt_anchors, warn_of_iterations
+from unelisa.ehr.cautions import _doubt_anchors, find_roles, warn_of_iterations
 from unelisa.ehr.counts import read_counts
 from unelisa.ehr.phenotyper import Phenotyper
+from unelisa.ehr.posterior import MODEL, Estimate, Performance
 from unelisa.errors import ConvergenceWarning, ModelError, UnelisaWarning, VotesError
 
 
@@ -73,7 +75,10 @@ def test_anchors_that_contradict_each_other_and_em_without_convergence_are_told(
     rising, falling = (ClassCounts(np.log(m), 0.5, np.ones(2)) for m in ([0.5, 5], [5, 0.5]))
     model = AnchorModel(0.2, CaseOdds(-1.4, 0.0), (rising, falling), 3.0, 300, False)
     table = read_counts(datamart.counts, "note_count")
-    doubts = list(_doubt_anchors(table, table.find(ANCHORS, "an anchor"), model))
+    told = Performance(*[Estimate(0.9, 0.8, 1.0, MODEL)] * 3)
+    phenotype = SimpleNamespace(anchor_model=model)
+    fitted = SimpleNamespace(phenotype=phenotype, performance=told)
+    doubts = list(_doubt_anchors(table, find_roles(table, ANCHORS, ()), fitted))
     assert len(doubts) == 1
     assert "'NLP:rheumatoid arthritis' is not more frequent among cases" in doubts[0]
     with pytest.warns(ConvergenceWarning, match="iteration limit"):

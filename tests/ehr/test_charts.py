@@ -87,6 +87,15 @@ def test_charts_are_drawn_in_every_stratum_and_their_shares_are_right():
     assert (1 / sample.drawn).sum() == pytest.approx(5000)  # each stands for its share
 
 
+@pytest.mark.parametrize("shape", [0.05, 0.3])
+def test_at_least_fifteen_of_fifty_charts_are_of_flagged_patients(shape):
+    rng = np.random.default_rng(0)
+    chances = rng.beta(shape, 1, 20_000)
+    sample = draw_charts(chances, 50, rng)
+    assert 45 <= len(sample.rows) <= 55
+    assert (chances[sample.rows] >= 0.5).sum() >= 15 * len(sample.rows) / 52
+
+
 def test_a_small_stratum_is_drawn_whole():
     chances = np.r_[np.full(100, 0.001), 0.5, 0.6]
     sample = draw_charts(chances, 10, np.random.default_rng(0))

@@ -3,6 +3,7 @@ import pytest
 from scipy.special import expit
 from scipy.stats import binomtest
 
+from unelisa.ehr.charts import ReviewedCharts
 from unelisa.ehr.posterior import (
     MISSED,
     MODEL,
@@ -81,12 +82,20 @@ def test_a_higher_score_never_makes_a_case_less_likely():
 
 def test_intervals_by_reviewed_charts_are_wilsons_and_need_ten_of_them():
     right = np.array([True] * 18 + [False] * 2)
-    found = review_share(right[:20], np.ones(20))
+    everybody = np.ones(20, dtype=bool)
+    charts = ReviewedCharts(
+        np.where(right, 1, -1).astype(np.int8), (0, 1), np.ones(20), np.zeros(20)
+    )
+    found = review_share(charts, everybody, 1)
     wilson = binomtest(18, 20).proportion_ci(method="wilson")
     assert found[:3] == pytest.approx((0.9, wilson.low, wilson.high), abs=1e-6)
     assert found.basis == "20 reviewed charts"
-    assert review_share(right[:9], np.ones(9)) is None
-    unequal = review_share(right[:20], np.r_[np.ones(18), [3, 3]])
+    assert review_share(charts, np.arange(20) < 9, 1) is None
+    doubted = review_share(charts._replace(errors=np.full(20, 0.03)), everybody, 1)
+    assert (doubted.low, doubted.high) == pytest.approx(
+        (found.low - 0.03, min(1, found.high + 0.03))
+    )
+    unequal = review_share(charts._replace(weights=np.r_[np.ones(18), [3, 3]]), everybody, 1)
     assert unequal.value == pytest.approx(18 / 24)
     assert unequal.high - unequal.low > found.high - found.low
 
@@ -113,12 +122,13 @@ def test_charts_of_both_sides_give_the_sensitivity():
     signs[:40] = np.where(np.arange(40) < 36, 1, -1)  # 90 % of the flagged are cases
     signs[200:300] = np.where(np.arange(100) < 5, 1, -1)  # and 5 % of the others
     expected = expect_performance(np.full(1000, 0.3), flagged, [], np.full(1000, 0.3))
-    found = review_performance(signs, flagged, expected, np.ones(1000))
+    charts = ReviewedCharts(signs, (0, 1), np.ones(1000), np.zeros(1000))
+    found = review_performance(charts, flagged, expected)
     assert found.sensitivity.value == pytest.approx(0.2 * 0.9 / (0.2 * 0.9 + 0.8 * 0.05))
     assert found.sensitivity.low < found.sensitivity.value < found.sensitivity.high
     assert found.npv.basis == "100 reviewed charts"
     one_side = np.where(flagged, signs, 0).astype(np.int8)
-    half = review_performance(one_side, flagged, expected, np.ones(1000))
+    half = review_performance(charts._replace(signs=one_side), flagged, expected)
     assert half.ppv == found.ppv
     assert half[1:] == expected[1:]
 
@@ -149,3 +159,16 @@ def test_without_other_features_nothing_is_sure():
     strict, doubtful = judge_strictly(shown, np.zeros(1000))
     assert doubtful == 1
     assert np.allclose(strict, 0)
+
+
+def test_rounding_errors_split_no_ties():
+    """Many patients have none of the other features; noise of 1e-13 once moved prevalences."""
+    rng = np.random.default_rng(0)
+    shown, others = rng.random(5000), np.round(rng.normal(size=5000), 1)
+    noisy = others * (1 + 1e-13 * rng.normal(size=5000))
+    (strict, doubtful), (again, same) = (judge_strictly(shown, one) for one in (others, noisy))
+    assert doubtful == pytest.approx(same, rel=1e-12)
+    assert strict == pytest.approx(again, rel=1e-12)
+    silent = shown < 0.4
+    bounds = [bound_silent(shown, one, silent) for one in (others, noisy)]
+    assert bounds[0] == pytest.approx(bounds[1], rel=1e-12)

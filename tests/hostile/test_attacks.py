@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+OTHERS = ("names of rules", "update", "identity", "journal", "readers", "privacy")
 PROGRAM = Path(__file__).parents[2] / "benchmarks" / "attacks"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the campaign needs fork and /proc")
 def test_a_few_attacks_are_counted_and_withstood(tmp_path):
-    results, kinds = tmp_path / "attacks.json", ["inputs", "outputs", "names of rules"]
+    results, kinds = tmp_path / "attacks.json", ["inputs", "outputs", *OTHERS]
     asked = ["--most", "3", "--results", results, "--kinds", *kinds]
     subprocess.run([sys.executable, PROGRAM, *asked], check=True, timeout=300)
     counted = json.loads(results.read_text())["kinds"]

@@ -22,177 +22,138 @@ def run(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
-def _command(*parts):
-    """Return a function from a folder to a command's arguments; some are places in the folder."""
-    return lambda folder: [part(folder) if callable(part) else part for part in parts]
+def split(command):
+    """Return the arguments of a command; its names of files are those of the folder."""
+    long = command.replace("FIT", "fit votes.csv --method majority-vote")
+    long = long.replace("COMPARE", "compare votes.csv --truth truth.csv --methods majority-vote")
+    return long.split(" ")
 
 
-def _at(*parts):
-    return lambda folder: folder.joinpath(*parts)
-
-
-def _fit(*more):
-    return _command("fit", VOTES, "--method", "majority-vote", *more)
-
-
-def _compare(*more):
-    return _command("compare", VOTES, "--truth", TRUTH, "--methods", "majority-vote", *more)
-
-
-VOTES, TRUTH, MODEL = _at("votes.csv"), _at("truth.csv"), _at("model.npz")
-STDIN_OVER_ITSELF = _command("fit", "-", "--method", "majority-vote", "--out", VOTES, "--force")
-
-# name of the case -> (arguments, given a folder; a part of the sentence)
+# name of the case -> (command, a part of the sentence)
 REFUSED = {
-    "labels over votes": (_fit("--out", VOTES), "is an input"),
-    "labels over a link to the votes": (_fit("--out", _at("link.csv")), "is an input"),
-    "labels over a second name of the votes": (_fit("--out", _at("twin.csv")), "is an input"),
-    "a report over the truth": (_fit("--truth", TRUTH, "--report", TRUTH), "is an input"),
-    "scores over votes": (_compare("--json", VOTES), "is an input"),
-    "scores over the truth": (_compare("--json", TRUTH), "is an input"),
+    "labels over votes": ("FIT --out votes.csv", "is an input"),
+    "labels over a link to the votes": ("FIT --out link.csv", "is an input"),
+    "labels over a second name of the votes": ("FIT --out twin.csv", "is an input"),
+    "a report over the truth": ("FIT --truth truth.csv --report truth.csv", "is an input"),
+    "scores over votes": ("COMPARE --json votes.csv", "is an input"),
+    "scores over the truth": ("COMPARE --json truth.csv", "is an input"),
     "a page over the truth": (
-        _command("report", MODEL, VOTES, "--truth", TRUTH, "--out", TRUTH),
+        "report model.npz votes.csv --truth truth.csv --out truth.csv",
         "is an input",
     ),
-    "a page over the model": (_command("report", MODEL, "--out", MODEL), "is an input"),
-    "labels over the model": (_command("predict", MODEL, VOTES, "--out", MODEL), "is an input"),
-    "labels over a file of a folder of votes": (
-        _command("fit", _at("parts"), "--out", _at("parts", "a.parquet")),
-        "is an input",
-    ),
-    "labels into a folder of votes": (
-        _command("fit", _at("parts"), "--out", _at("parts", "b.csv")),
-        "is an input",
-    ),
+    "a page over the model": ("report model.npz --out model.npz", "is an input"),
+    "labels over the model": ("predict model.npz votes.csv --out model.npz", "is an input"),
+    "labels over a file of a folder of votes": ("fit parts --out parts/a.parquet", "is an input"),
+    "labels into a folder of votes": ("fit parts --out parts/b.csv", "is an input"),
     "labels over a second name of a file in a folder of votes": (
-        _command("fit", _at("parts"), "--out", _at("twin.parquet")),
+        "fit parts --out twin.parquet",
         "is an input",
     ),
-    "labels of a folder over the model": (
-        _command("predict", _at("out", "a.parquet"), _at("parts"), "--out", _at("out")),
-        "is an input",
-    ),
+    "labels of a folder over the model": ("predict out/a.parquet parts --out out", "is an input"),
     "labels of a folder into itself": (
-        _command("predict", MODEL, _at("parts"), "--out", _at("parts", "labels"), "--force"),
+        "predict model.npz parts --out parts/labels --force",
         "is an input",
     ),
     "labels of a folder over somebody's table": (
-        _command("predict", MODEL, _at("parts"), "--out", _at("others")),
+        "predict model.npz parts --out others",
         "not an earlier version",
     ),
     "patients over a table of the records": (
-        _command("phenotype", _at("cdm"), "--config", TRUTH, "--out", _at("cdm", "person.csv")),
+        "phenotype cdm --config truth.csv --out cdm/person.csv",
         "is an input",
     ),
     "patients over the log of the database": (
-        _command("phenotype", VOTES, "--config", TRUTH, "--out", _at("votes.csv.wal")),
+        "phenotype votes.csv --config truth.csv --out votes.csv.wal",
         "is an input",
     ),
-    "an input, by force": (_fit("--out", VOTES, "--force"), "is an input"),
-    "labels over a foreign file": (_fit("--out", _at("notes.csv")), "with --force"),
-    "a report over a foreign file": (_fit("--report", _at("notes.csv")), "with --force"),
-    "a model over a foreign file": (_fit("--save", _at("notes.csv")), "with --force"),
-    "scores over a foreign file": (_compare("--json", _at("notes.csv")), "with --force"),
-    "simulated votes over votes": (_command("simulate", "--out", _at()), "not an earlier version"),
-    "the demo over votes": (_command("demo", "--out", _at()), "not an earlier version"),
-    "a page over another model": (_command("report", MODEL, "--out", _at("other.npz")), "earlier"),
-    "a model over labels": (_fit("--save", _at("labels.csv")), "earlier version"),
+    "an input, by force": ("FIT --out votes.csv --force", "is an input"),
+    "labels over a foreign file": ("FIT --out notes.csv", "with --force"),
+    "a report over a foreign file": ("FIT --report notes.csv", "with --force"),
+    "a model over a foreign file": ("FIT --save notes.csv", "with --force"),
+    "scores over a foreign file": ("COMPARE --json notes.csv", "with --force"),
+    "simulated votes over votes": ("simulate --out .", "not an earlier version"),
+    "the demo over votes": ("demo --out .", "not an earlier version"),
+    "a page over another model": ("report model.npz --out other.npz", "earlier"),
+    "a model over labels": ("FIT --save labels.csv", "earlier version"),
     "simulated votes and a summary of one name": (
-        _command("simulate", "--out", _at("folder"), "--json", _at("folder", "votes.csv")),
+        "simulate --out folder --json folder/votes.csv",
         "same file name",
     ),
     "labels of a folder over another model": (
-        _command("predict", MODEL, _at("parts"), "--out", _at("models")),
+        "predict model.npz parts --out models",
         "not an earlier version",
     ),
     "simulated records over a database": (
-        _command("simulate", "ehr", "--out", _at("real.duckdb")),
+        "simulate ehr --out real.duckdb",
         "not an earlier version",
     ),
     "simulated records beside another's log": (
-        _command("simulate", "ehr", "--patients", 300, "--out", _at("new.duckdb")),
+        "simulate ehr --patients 300 --out new.duckdb",
         "new.duckdb.wal belongs to another",
     ),
-    "labels named as Parquet": (_fit("--out", _at("labels.parquet")), ".csv or .csv.gz"),
-    "labels named as a zip": (_fit("--out", _at("labels.csv.zip")), ".csv or .csv.gz"),
-    "a report named as gzip": (_fit("--report", _at("page.html.gz")), "not compressed"),
-    "a read-only output": (_fit("--out", _at("closed.csv"), "--force"), "read-only"),
-    "two outputs of one name": (
-        _fit("--out", _at("new"), "--report", _at("folder", "..", "new")),
-        "same file name",
-    ),
-    "an output in no folder": (_fit("--out", _at("none", "new.csv")), "no folder"),
-    "an output below a file": (_fit("--out", _at("votes.csv", "new.csv")), "no folder"),
-    "an output that is a folder": (_fit("--out", _at("folder")), "not a regular file"),
-    "an output that is a device": (_fit("--out", "/dev/full"), "not a regular file"),
-    "an output that is a circle of links": (_fit("--out", _at("circle")), "link to nothing"),
-    "an output in a folder that takes none": (_fit("--out", "/proc/new.csv"), "cannot write"),
-    "an output with too long a name": (_fit("--out", _at("x" * 260)), "too long"),
-    "labels on the screen": (_fit("--out", "-", "--json", "-"), "one table"),
-    "a model on the screen": (_fit("--save", "-"), "one table"),
-    "votes as a model": (_command("predict", VOTES, VOTES), "not an unelisa"),
-    "a folder as a model": (_command("predict", _at("folder"), VOTES), "not a regular file"),
-    "a pipe as a model": (_command("predict", _at("pipe"), VOTES), "not a regular file"),
-    "a device as a model": (_command("report", "/dev/zero"), "not a regular file"),
+    "labels named as Parquet": ("FIT --out labels.parquet", ".csv or .csv.gz"),
+    "labels named as a zip": ("FIT --out labels.csv.zip", ".csv or .csv.gz"),
+    "a report named as gzip": ("FIT --report page.html.gz", "not compressed"),
+    "a read-only output": ("FIT --out closed.csv --force", "read-only"),
+    "two outputs of one name": ("FIT --out new --report folder/../new", "same file name"),
+    "an output in no folder": ("FIT --out none/new.csv", "no folder"),
+    "an output below a file": ("FIT --out votes.csv/new.csv", "no folder"),
+    "an output that is a folder": ("FIT --out folder", "not a regular file"),
+    "an output that is a device": ("FIT --out /dev/full", "not a regular file"),
+    "an output that is a circle of links": ("FIT --out circle", "link to nothing"),
+    "an output in a folder that takes none": ("FIT --out /proc/new.csv", "cannot write"),
+    "an output with too long a name": (f"FIT --out {'x' * 260}", "too long"),
+    "labels on the screen": ("FIT --out - --json -", "one table"),
+    "a model on the screen": ("FIT --save -", "one table"),
+    "votes as a model": ("predict votes.csv votes.csv", "not an unelisa"),
+    "a folder as a model": ("predict folder votes.csv", "not a regular file"),
+    "a pipe as a model": ("predict pipe votes.csv", "not a regular file"),
+    "a device as a model": ("report /dev/zero", "not a regular file"),
     "a pipe as gold labels": (
-        _command("fit", VOTES, "--method", "dawid-skene", "--gold", _at("pipe.csv")),
+        "fit votes.csv --method dawid-skene --gold pipe.csv",
         "not a regular file",
     ),
-    "a pipe as a random sample": (
-        _command("rate", MODEL, VOTES, "--gold", _at("pipe.csv")),
-        "not a regular file",
-    ),
-    "rates over the votes": (_command("rate", MODEL, VOTES, "--json", VOTES), "is an input"),
-    "a pipe as a configuration": (
-        _command("phenotype", _at("cdm"), "--config", _at("pipe")),
-        "not a regular file",
-    ),
-    "a device as a configuration": (
-        _command("phenotype", _at("cdm"), "--config", "/dev/zero"),
-        "not a regular file",
-    ),
+    "a pipe as a random sample": ("rate model.npz votes.csv --gold pipe.csv", "not a regular file"),
+    "rates over the votes": ("rate model.npz votes.csv --json votes.csv", "is an input"),
+    "a pipe as a configuration": ("phenotype cdm --config pipe", "not a regular file"),
+    "a device as a configuration": ("phenotype cdm --config /dev/zero", "not a regular file"),
     "a pipe as reviewed charts": (
-        _command("phenotype", _at("cdm"), "--config", EXAMPLE, "--gold", _at("pipe.csv")),
+        f"phenotype cdm --config {EXAMPLE} --gold pipe.csv",
         "not a regular file",
     ),
     "a pipe as a model of patients": (
-        _command("phenotype", _at("cdm"), "--config", EXAMPLE, "--model", _at("pipe")),
+        f"phenotype cdm --config {EXAMPLE} --model pipe",
         "not a regular file",
     ),
-    "a pipe in a folder of votes": (_command("fit", _at("pipes")), "not a regular file"),
+    "a pipe in a folder of votes": ("fit pipes", "not a regular file"),
     "a configuration a million brackets deep": (
-        _command("phenotype", _at("cdm"), "--config", _at("deep.toml")),
+        "phenotype cdm --config deep.toml",
         "nested too deeply",
     ),
     "a configuration of megabytes": (
-        _command("phenotype", _at("cdm"), "--config", _at("large.toml")),
+        "phenotype cdm --config large.toml",
         "larger than a configuration",
     ),
-    "a truth without a header": (_fit("--truth", _at("bare.csv")), "no header"),
-    "a pipe as the truth": (_fit("--truth", _at("pipe.csv")), "not a regular file"),
-    "a model as votes": (_fit("--truth", MODEL), "unknown file extension"),
-    "one column for all": (
-        _fit("--item", "ann", "--voter", "ann", "--vote", "ann"),
-        "three different",
-    ),
-    "a column that is not there": (_fit("--item", "mrn"), "no column 'mrn'"),
-    "a memory beyond all": (_fit("--memory", "9" * 400), "number of bytes"),
-    "no memory": (_fit("--memory", "0"), "number of bytes"),
-    "one label": (_fit("--labels", "yes"), "two labels"),
-    "a setting that is none": (_fit("--set", "__class__=1"), "no setting"),
-    "a method that moves the cursor": (
-        _command("fit", VOTES, "--method", "\x1b[2J"),
-        "no method",
-    ),
+    "a truth without a header": ("FIT --truth bare.csv", "no header"),
+    "a pipe as the truth": ("FIT --truth pipe.csv", "not a regular file"),
+    "a model as votes": ("FIT --truth model.npz", "unknown file extension"),
+    "one column for all": ("FIT --item ann --voter ann --vote ann", "three different"),
+    "a column that is not there": ("FIT --item mrn", "no column 'mrn'"),
+    "a memory beyond all": (f"FIT --memory {'9' * 400}", "number of bytes"),
+    "no memory": ("FIT --memory 0", "number of bytes"),
+    "one label": ("FIT --labels yes", "two labels"),
+    "a setting that is none": ("FIT --set __class__=1", "no setting"),
+    "a method that moves the cursor": ("fit votes.csv --method \x1b[2J", "no method"),
 }
 
 
 @pytest.fixture
-def folder(tmp_path):
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "votes.csv").write_text(GOOD)
     rows = [f"{item},{'yes' if i % 2 else 'no'}\n" for i, item in enumerate(ITEMS)]
     (tmp_path / "truth.csv").write_text("item,label\n" + "".join(rows))
-    assert run(*_fit("--save", MODEL)(tmp_path)).exit_code == 0
+    assert run(*split("FIT --save model.npz")).exit_code == 0
     (tmp_path / "folder").mkdir()
     (tmp_path / "link.csv").symlink_to(tmp_path / "votes.csv")
     (tmp_path / "twin.csv").hardlink_to(tmp_path / "votes.csv")
@@ -228,11 +189,10 @@ def look_at(folder):
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_it_is_refused_in_one_sentence_and_nothing_changes(case, folder, monkeypatch):
-    monkeypatch.chdir(folder)
-    arguments, sentence = REFUSED[case]
+def test_it_is_refused_in_one_sentence_and_nothing_changes(case, folder):
+    command, sentence = REFUSED[case]
     before = look_at(folder)
-    result = run(*arguments(folder))
+    result = run(*split(command))
     assert result.exit_code == 2, result.output
     assert result.stdout == ""
     assert result.stderr.startswith("Error: ")
@@ -247,7 +207,12 @@ def test_stdin_from_a_file_is_an_input(folder):
     """The shell opened the file: its name is nowhere in the command."""
     with (folder / "votes.csv").open() as votes:
         done = subprocess.run(
-            [sys.executable, "-m", "unelisa", *map(str, STDIN_OVER_ITSELF(folder))],
+            [
+                sys.executable,
+                "-m",
+                "unelisa",
+                *split("fit - --method majority-vote --out votes.csv --force"),
+            ],
             stdin=votes,
             capture_output=True,
             text=True,
@@ -269,28 +234,27 @@ def _again(folder, *arguments):
     return found
 
 
-OUTPUTS = ("--out", _at("new.csv"), "--report", _at("new.html"), "--save", _at("new.npz"))
 OURS = {
-    "fit": _fit(*OUTPUTS, "--json", _at("new.json")),
-    "compressed labels": _fit("--out", _at("new.csv.gz")),
-    "compare": _compare("--json", _at("new.json")),
-    "predict": _command("predict", MODEL, VOTES, "--out", _at("new.csv")),
-    "predict a folder": _command("predict", MODEL, _at("parts"), "--out", _at("labels")),
-    "report": _command("report", MODEL, "--out", _at("new.html"), "--json", _at("new.json")),
-    "simulate": _command("simulate", "--out", _at("new"), "--json", _at("new.json")),
+    "fit": "FIT --out new.csv --report new.html --save new.npz --json new.json",
+    "compressed labels": "FIT --out new.csv.gz",
+    "compare": "COMPARE --json new.json",
+    "predict": "predict model.npz votes.csv --out new.csv",
+    "predict a folder": "predict model.npz parts --out labels",
+    "report": "report model.npz --out new.html --json new.json",
+    "simulate": "simulate --out new --json new.json",
 }
 
 
 @pytest.mark.parametrize("case", OURS)
 def test_what_unelisa_wrote_is_replaced_without_force(case, folder):
     before = look_at(folder).keys()
-    first, second = _again(folder, *OURS[case](folder))
+    first, second = _again(folder, *split(OURS[case]))
     assert before < first
     assert first == second
 
 
 def test_force_replaces_a_foreign_file(folder):
-    assert run(*_fit("--out", _at("notes.csv"), "--force")(folder)).exit_code == 0
+    assert run(*split("FIT --out notes.csv --force")).exit_code == 0
     assert (folder / "notes.csv").read_text().startswith("item,label,probability")
 
 
@@ -309,13 +273,13 @@ def test_other_simulated_votes_need_force(folder):
 def test_labels_are_compressed_if_their_name_says_so(folder):
     names = [folder / name for name in ("new.csv", "new.csv.gz")]
     for name in names:
-        assert run(*_fit("--out", name)(folder)).exit_code == 0
+        assert run(*split(f"FIT --out {name.name}")).exit_code == 0
     assert gzip.decompress(names[1].read_bytes()) == names[0].read_bytes()
 
 
 def test_an_output_may_have_a_name_that_is_no_text(folder):
     name = os.fsdecode(b"labels\xff.csv")
-    result = run(*_fit("--out", _at(name))(folder))
+    result = run(*split(f"FIT --out {name}"))
     assert result.exit_code == 0, result.output
     assert (folder / name).exists()
 
@@ -324,13 +288,13 @@ def test_outputs_that_exist_are_replaced_whole(folder):
     """Documented: the new file takes the old one's name when it is complete."""
     for name in ("labels.csv", "page.html"):
         (folder / name).write_text("old" * 100_000)
-    fit = _fit("--out", _at("labels.csv"), "--report", _at("page.html"), "--force")
-    assert run(*fit(folder)).exit_code == 0
+    fit = split("FIT --out labels.csv --report page.html --force")
+    assert run(*fit).exit_code == 0
     assert (folder / "labels.csv").read_text().count("\n") == 25
     assert (folder / "page.html").read_text().rstrip().endswith("</html>")
     (folder / "votes.csv").write_text("item,ann\n")
     before = look_at(folder)
-    assert run(*fit(folder)).exit_code == 2
+    assert run(*fit).exit_code == 2
     assert look_at(folder) == before
 
 

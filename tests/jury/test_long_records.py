@@ -73,3 +73,9 @@ def test_data_sets_are_not_one_and_criteria_are_questions(tmp_path, refuse):
     path.write_text("\n".join(lines))
     assert read_jury(path).items.tolist() == ["u / 1", "v / 1"]
     assert "more than one question" in refuse("\n".join(lines).replace("dataset", "criterion"))
+
+
+def test_two_labels_in_one_record_must_be_chosen(refuse):
+    for other in ("verdict", "Label"):
+        line = f'{{"item": 1, "judge": "x", "label": "good", "{other}": "bad"}}'
+        assert "choose one of them" in refuse(line)

@@ -9,7 +9,6 @@ from unelisa.latent.crowd import (
     DISSENTS,
     LEAST_ITEMS,
     Pairs,
-    draw_items,
     exceeds_factor,
     find_copies,
     measure_coherence,
@@ -49,9 +48,35 @@ def test_a_sample_has_some_items_the_same_ones_every_time():
     one, other = (crowd_of(values).draw(20) for _ in range(2))
     assert (one.ballots.n_items, one.blocks.n_items, one.n_voters) == (20, 20, 7)
     assert np.array_equal(one.tabulate(), other.tabulate())
-    assert np.array_equal(one.tabulate(), values[draw_items(50, 20)])
     assert np.array_equal(crowd_of(values).draw(50).tabulate(), values)
     assert one.pairs is one.pairs
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_sample_is_the_same_in_any_order_of_items_voters_and_classes(n_classes):
+    """Among the voters two copies, and two who name each class equally often."""
+    rng = np.random.default_rng(n_classes)
+    codes = np.stack([rng.permutation(np.arange(3000) % n_classes) for _ in range(5)], axis=1)
+    codes[:, 2] = np.where(rng.random(3000) < 0.4, 0, codes[:, 2])
+    values = (2 * codes - 1 if n_classes == 2 else codes + 1)[:, [0, 1, 2, 3, 4, 4]]
+    items, voters = rng.permutation(3000), rng.permutation(6)
+    turned = -values if n_classes == 2 else np.array([0, 2, 3, 1])[values]
+    samples = []
+    for table in (values, values[items][:, voters], turned):
+        drawn = crowd_of(np.asfortranarray(table, dtype=np.int8), n_classes).draw(700).tabulate()
+        samples.append(drawn)
+    samples[1] = samples[1][:, np.argsort(voters)]
+    samples[2] = -samples[2] if n_classes == 2 else np.array([0, 3, 1, 2])[samples[2]]
+    rows = [sorted(sample.tolist()) for sample in samples]
+    assert rows[0] == rows[1] == rows[2]
+    assert samples[0].mean(axis=0) == pytest.approx(values.mean(axis=0), abs=0.12)
+
+
+def test_items_with_the_same_votes_are_drawn_in_their_proportion():
+    values = np.repeat([[1, 1, 1], [1, -1, 1], [-1, -1, -1]], [6000, 3000, 1000], axis=0)
+    drawn = crowd_of(np.asfortranarray(values, dtype=np.int8)).draw(1000).tabulate()
+    counts = np.unique(drawn, axis=0, return_counts=True)[1]
+    assert counts / 1000 == pytest.approx([0.1, 0.3, 0.6], abs=0.06)
 
 
 def test_a_sample_of_votes_holds_about_as_many_as_wanted_on_items_enough():

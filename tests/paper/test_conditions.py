@@ -2,10 +2,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
+from scipy.special import gammaln, softmax
 
 import naive_sampling
 from small_models import SEEDS, random_ising, star, with_edges
-from unelisa.errors import VotesWarning
+from unelisa.errors import ConvergenceWarning, VotesWarning
 from unelisa.paper.conditions import (
     approximate_edges,
     check_assumptions,
@@ -13,8 +15,104 @@ from unelisa.paper.conditions import (
     fisher_information,
     project,
 )
+from unelisa.paper.ising import Ising
 from unelisa.paper.neighborhood import Neighborhoods, select_neighborhoods
 from unelisa.votes import Votes
+
+
+@given(*[st.floats(-2, 2)] * 3)
+def test_lemma_is_the_printed_formula_and_the_field_cancels(a, b, field):
+    model = with_edges(3, {(0, 1): a, (0, 2): b}, field=field)
+    above = sum(np.exp(i * (a + b) + j * field) for i in (1, -1) for j in (1, -1))
+    below = sum(np.exp(i * (a - b) + j * field) for i in (1, -1) for j in (1, -1))
+    printed = 0.5 * np.log(above / below)
+    assert approximate_edges(model)[0, 1] == pytest.approx(printed, abs=1e-12)
+    assert np.sign(np.round(printed, 12)) == np.sign(np.round(a * b, 12)) or abs(a * b) < 1e-6
+
+
+@pytest.mark.parametrize("d0", [2, 3, 5, 9, 21, 60])
+def test_lemma_says_the_same_for_any_number_of_experts(d0):
+    between = approximate_edges(star(d0))[np.triu_indices(d0, 1)]
+    np.testing.assert_allclose(between, 0.6625, atol=5e-5)
+
+
+STAR_EDGES = {2: 0.663, 3: 0.469, 4: 0.360, 5: 0.292, 7: 0.210, 9: 0.163, 13: 0.112, 21: 0.068}
+
+
+def exchangeable_edge(d0):
+    """The one edge of the projection of a star, from the distribution of the sum of its votes."""
+    total = 2.0 * np.arange(d0 + 1) - d0
+    states = gammaln(d0 + 1) - gammaln(np.arange(d0 + 1) + 1) - gammaln(d0 - np.arange(d0 + 1) + 1)
+
+    def square(log_weights):
+        return softmax(states + log_weights) @ total**2
+
+    wanted = square(np.logaddexp(total, -total))
+    return brentq(lambda edge: square(edge * total**2 / 2) - wanted, 0.0, 1.0)
+
+
+@pytest.mark.parametrize(("d0", "edge"), STAR_EDGES.items())
+def test_the_true_projection_of_a_star_falls_with_the_number_of_experts(d0, edge):
+    assert exchangeable_edge(d0) == pytest.approx(edge, abs=5.5e-4)
+    if d0 < 13:  # enumeration takes seconds beyond
+        found = project(star(d0))[np.triu_indices(d0, 1)]
+        np.testing.assert_allclose(found, edge, atol=5.5e-4)
+
+
+@given(st.integers(2, 5), SEEDS)
+@settings(deadline=None, max_examples=25)
+def test_projection_matches_the_moments(p, seed):
+    model = random_ising(p, seed)
+    pairs, _ = naive_sampling.pair_moments(np.zeros(p), project(model))
+    wanted, _ = naive_sampling.pair_moments(model.fields, model.edges)
+    np.testing.assert_allclose(pairs, wanted[1:, 1:], atol=1e-8)
+
+
+def divergence_of(model, edges):
+    marginal = model.marginal()
+    chances = naive_sampling.joint(np.zeros(model.n_voters), edges)
+    nearest = np.array(list(chances.values())).reshape(marginal.shape)
+    return float((marginal * np.log(marginal / nearest)).sum())
+
+
+def test_the_projection_is_nearer_than_the_lemma():
+    model = star(5)
+    lemma, found = (divergence_of(model, edges(model)) for edges in (approximate_edges, project))
+    assert 0 <= found < lemma - 0.1
+
+
+def test_three_experts_are_exactly_an_ising_model_but_not_the_lemmas():
+    found = project(star(3))
+    assert divergence_of(star(3), found) < 1e-14
+    assert abs(found[0, 1] - approximate_edges(star(3))[0, 1]) > 0.19
+
+
+@pytest.mark.parametrize(("d0", "differs"), [(3, False), (4, True)])
+def test_edges_of_a_non_expert_that_joins_three_of_four_experts_are_not_kept(d0, differs):
+    links = {(0, s): 1.0 for s in range(1, d0 + 1)}
+    model = with_edges(d0 + 2, {**links, **{(s, d0 + 1): 0.8 for s in (1, 2, 3)}})
+    kept = np.abs(project(model)[-1] - model.edges[-1, 1:]).max()
+    assert (kept > 1e-3) == differs
+    assert (kept < 1e-8) != differs
+
+
+def test_an_unreachable_tolerance_gives_a_warning(monkeypatch):
+    monkeypatch.setattr("unelisa.paper.conditions._TOLERANCE", -1.0)
+    with pytest.warns(ConvergenceWarning, match="did not match all moments"):
+        found = project(star(2))
+    assert found[0, 1] == pytest.approx(0.6625, abs=5e-5)
+
+
+@pytest.mark.parametrize("edges", [approximate_edges, project])
+def test_proposition_3_1_siblings_have_the_sign_of_the_product_of_their_weights(edges):
+    """θ̃_st is not 0 between any two experts, and positive exactly if θ_0s θ_0t is."""
+    link = np.array([1.0, 0.4, -0.7, 0.2, -1.3])
+    for field in (0.0, 0.5):
+        star = np.zeros((6, 6))
+        star[0, 1:] = star[1:, 0] = link
+        found = edges(Ising(field, star))[np.triu_indices(5, 1)]
+        assert np.array_equal(np.sign(found), np.sign(np.outer(link, link)[np.triu_indices(5, 1)]))
+        assert np.abs(found).min() > 0.01
 
 
 def naive_fisher(edges, s):

@@ -10,9 +10,8 @@ from hypothesis.extra import numpy as hnp
 import naive
 from unelisa.paper.em import (
     CLIP,
-    OneCoin,
     best_reliability,
-    distinct_ballots,
+    distinct_rows,
     estimate_reliability,
     list_starts,
     rank_fits,
@@ -34,10 +33,10 @@ def star(n_items, reliabilities, prevalence, seed=0):
     return np.asfortranarray(np.where(right, truth[:, None], -truth[:, None]).astype(np.int8))
 
 
-def fit_from(values, weights, *model, **options):
+def fit_from(values, weights, **options):
     """The fixed point that EM reaches from the posteriors of these weights."""
     blocks = WholeTable(values)
-    return estimate_reliability(blocks, weigh_posterior(blocks, weights), *model, **options)
+    return estimate_reliability(blocks, weigh_posterior(blocks, weights), **options)
 
 
 def expected_complete_log_likelihood(values, fit):
@@ -140,14 +139,14 @@ def test_starts_follow_the_votes():
 
 def test_rows_that_stand_for_many_items_start_alike():
     values = star(12_000, [0.9, 0.8, 0.7, 0.3], 0.4)
-    ballots, copies = distinct_ballots(WholeTable(values))
+    ballots, copies = distinct_rows(WholeTable(values))
     short = list_starts(ballots, np.ones(4), 5, copies)
     assert np.allclose(short, list_starts(WholeTable(values), np.ones(4), 5), rtol=0, atol=1e-9)
 
 
 def test_pooled_votes_share_one_reliability_and_the_bound_still_rises():
     values = star(3000, [0.7] * 5, 0.5)
-    fit = fit_from(values, np.full(5, 0.5), OneCoin(pooled=True))
+    fit = fit_from(values, np.full(5, 0.5), pooled=True)
     assert fit.reliabilities == pytest.approx(0.7, abs=0.02)
     assert fit.prevalence == 0.5
     assert np.all(np.diff(fit.lower_bound) >= -1e-12)
@@ -158,7 +157,7 @@ def test_pooled_votes_share_one_reliability_and_the_bound_still_rises():
 def test_counted_ballots_give_the_fixed_point_of_all_items(abstain):
     values = star(12_000, [0.9, 0.8, 0.7, 0.3], 0.4)
     values[np.random.default_rng(2).random(values.shape) < abstain] = 0
-    ballots, copies = distinct_ballots(WholeTable(values))
+    ballots, copies = distinct_rows(WholeTable(values))
     assert len(ballots) <= 3**4
     assert copies.sum() == 12_000
     start = np.array([1.0, 1.0, 1.0, -1.0])

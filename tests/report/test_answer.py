@@ -178,7 +178,8 @@ CERTIFICATE = {
     "n_look": 68,
     "n_drawn": 120,
     "n_wrong": 3,
-    "drawn_above": 0.0,
+    "n_unanswered": 0,
+    "above": 0.0,
     "looks": "any",
 }
 
@@ -193,10 +194,11 @@ def test_a_certificate_opens_the_page(crowd):
         "<li>120 answers on items drawn at random from all items; 3 of",
     ):
         assert words in page
-    drawn = {**CERTIFICATE, "n_certified": 0, "drawn_above": 0.9, "looks": "once"}
+    drawn = {**CERTIFICATE, "n_certified": 0, "above": 0.9, "looks": "once", "n_unanswered": 4}
     nothing = render_report({**findings, "certificate": drawn})
     assert ">No guarantee</h2>" in nothing
     assert "from the items whose label has a probability of at least 90.0%; 3" in nothing
+    assert "labels were wrong, 4 without an answer count as wrong." in nothing
     assert "The number of answers was to be fixed beforehand." in nothing
     assert 'id="certificate"' not in render_report(findings)
 

@@ -25,9 +25,17 @@ def test_the_left_margin_holds_a_long_count():
     assert drawing.draw_bars(histogram, panel)[0]["x"] > panel.left
 
 
-def test_scores_are_never_called_sure():
-    histogram = {"kind": "score", "counts": [1, 1], "edges": [-1.0, 0.0, 1.0]}
-    assert not any(bar["sure"] for bar in drawing.draw_bars(histogram))
+@pytest.mark.parametrize(
+    ("kind", "edges", "sure"),
+    [
+        ("score", [-1.0, 0.0, 0.5, 1.0], [False, False, False]),
+        ("ease", [0.0, 0.4, 0.5, 1.6], [False, False, True]),
+        ("confidence", [0.0, 0.9, 0.95, 1.0], [False, False, True]),
+    ],
+)
+def test_decided_items_are_marked_and_so_are_those_that_are_not_hard(kind, edges, sure):
+    bars = drawing.draw_bars({"kind": kind, "counts": [1, 2, 3], "edges": edges})
+    assert [bar["sure"] for bar in bars] == sure
 
 
 def test_calibration_points_lie_within_their_whiskers():
@@ -213,11 +221,6 @@ def test_a_family_that_knows_nothing_stands_outside_without_a_tie():
     far = np.hypot(*place_voters(network).T)
     assert far[:3].min() > far[3:].max() + 50
     assert _draw(network)["families"] == []
-
-
-def test_bars_of_hard_items_are_marked():
-    histogram = {"kind": "ease", "counts": [1, 2, 3], "edges": [0.0, 0.4, 0.5, 1.6]}
-    assert [bar["sure"] for bar in drawing.draw_bars(histogram)] == [False, False, True]
 
 
 def test_bars_of_classes_are_as_long_as_their_shares():

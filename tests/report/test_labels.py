@@ -9,8 +9,8 @@ import pytest
 
 import unelisa as ue
 from places import crowd
-from report.judging import divided_crowd, divided_model
-from unelisa.aggregators import MajorityVote, UnElisa
+from report.judging import divided_crowd, divided_model, fit_quietly
+from unelisa.aggregators import DawidSkene, LatentIsing, MajorityVote, UnElisa
 from unelisa.analysis.judged import Judged
 from unelisa.errors import ModelError, VotesError
 from unelisa.outputs import write_table
@@ -131,15 +131,6 @@ def test_a_file_of_labels_for_each_file_of_votes(model, tmp_path, monkeypatch):
         assert told.probability.to_numpy() == pytest.approx(model.predict_proba(frame)[:, 1])
 
 
-def test_methods_without_probability_and_items_without_names(tmp_path):
-    model = ue.MajorityVote().fit(ue.Votes.of(crowd(), coding="pm1"))
-    pd.DataFrame(crowd(50), columns=[f"v{s}" for s in range(12)]).to_parquet(tmp_path / "v.parquet")
-    label_file(model, (tmp_path / "v.parquet", tmp_path / "labels.parquet"), "pm1")
-    told = pd.read_parquet(tmp_path / "labels.parquet")
-    assert list(told) == ["row", "label", "status"]
-    assert told.row.tolist() == list(range(1, 51))
-
-
 def test_a_broken_file_leaves_no_labels(model, tmp_path):
     frame = frame_of(crowd(700))
     frame["rater 3"] = frame["rater 3"].astype(object).where(np.arange(700) < 650, "perhaps")
@@ -172,39 +163,6 @@ def test_long_files_are_refused(model, tmp_path):
         label_file(model, (tmp_path / "long.parquet", tmp_path / "out.parquet"), "pm1")
 
 
-def test_ease_is_a_column_where_the_method_estimates_it(tmp_path):
-    ballots, fitted = divided_crowd(), divided_model()
-    judged = Judged.of(fitted, ballots)
-    assert label_columns(judged) == (
-        "item",
-        "label",
-        "probability",
-        "status",
-        "expected_accuracy",
-        "ease",
-    )
-    assert label_columns(judged, named=False)[0] == "row"
-    rows = list(label_rows(judged))
-    assert np.mean([float(row[4]) for row in rows]) == pytest.approx(
-        fitted.expected_accuracy_, abs=1e-3
-    )
-    assert [float(row[5]) for row in rows] == pytest.approx(fitted.ease(ballots), abs=5e-4)
-    silent = ballots.values.copy(order="F")
-    silent[7] = 0
-    silent = Votes.of_values(silent, ballots.items, ballots.voters, ballots.classes)
-    rows = label_rows(Judged.of(fitted, silent))
-    assert [row[0] for row in rows if row[5] == ""] == ["patient 7"]
-    names = {-1: "no", 0: None, 1: "yes"}
-    frame = pd.DataFrame(silent.values, columns=list(silent.voters)).apply(lambda v: v.map(names))
-    frame.insert(0, "item", silent.items)
-    frame.to_parquet(tmp_path / "votes.parquet")
-    pair = tmp_path / "votes.parquet", tmp_path / "labels.parquet"
-    label_file(fitted, pair, ("no", "yes"), "item")
-    told = pd.read_parquet(tmp_path / "labels.parquet")
-    assert list(told) == ["item", "label", "probability", "status", "expected_accuracy", "ease"]
-    assert told.index[told.ease.isna()].tolist() == [7]
-
-
 def test_the_voters_table_names_families():
     voters = collect_findings(divided_model())["voters"]
     rows = list(csv.DictReader(StringIO(unpack(pack_voters(voters)))))
@@ -215,44 +173,69 @@ def test_the_voters_table_names_families():
 def three_classes(n_items=40):
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 3, n_items)
-    said = np.where(
-        rng.random((n_items, 5)) < 0.8, truth[:, None], rng.integers(0, 3, (n_items, 5))
-    )
+    other = rng.integers(0, 3, (n_items, 5))
+    said = np.where(rng.random((n_items, 5)) < 0.8, truth[:, None], other)
     frame = pd.DataFrame(np.array(["cat", "=dog", "owl"])[said]).rename(columns=lambda s: f"v{s}")
     return frame.assign(item=[f"x{i}" for i in range(n_items)])
 
 
-def test_labels_of_more_classes_have_the_probability_of_each():
-    votes = Votes.of(three_classes())
-    model = ue.DawidSkene().fit(votes)
-    judged = Judged.of(model, votes)
-    each = ("P(=dog)", "P(cat)", "P(owl)")
-    assert label_columns(judged) == (
-        "item",
-        "label",
-        "probability",
-        "status",
-        "expected_accuracy",
-        *each,
-    )
-    rows = list(label_rows(judged))
-    chances = model.predict_proba(votes)
-    assert [row[1] for row in rows] == model.predict(votes).tolist()
-    assert [row[2] for row in rows] == [f"{chance:.6f}" for chance in chances.max(axis=1)]
-    assert np.array([row[5:] for row in rows], dtype=float) == pytest.approx(chances, abs=1e-6)
-    plain = Judged.of(MajorityVote().fit(votes), votes)
-    assert label_columns(plain) == ("item", "label", "probability", "status")
-    assert {row[2] for row in label_rows(plain)} == {""}
+def two_classes(named=True):
+    """The divided crowd; nobody votes on the item in row 7."""
+    votes = divided_crowd()
+    words = np.array(["no", None, "yes"], dtype=object)[votes.values + 1]
+    words[7] = None
+    frame = pd.DataFrame(words, columns=list(votes.voters))
+    return frame.assign(item=votes.items) if named else frame
 
 
-def test_parquet_files_of_more_classes(tmp_path):
-    frame = three_classes()
-    frame.to_parquet(tmp_path / "votes.parquet", index=False)
-    model = ue.DawidSkene().fit(frame)
+EACH = ("P(=dog)", "P(cat)", "P(owl)")
+
+
+@pytest.mark.parametrize(
+    ("method", "frame", "more"),
+    [
+        (LatentIsing, two_classes(), ("expected_accuracy", "ease")),
+        (LatentIsing, two_classes(named=False), ("expected_accuracy", "ease")),
+        (DawidSkene, two_classes(), ("expected_accuracy",)),
+        (MajorityVote, two_classes(), ()),
+        (DawidSkene, three_classes(), ("expected_accuracy", *EACH)),
+        (LatentIsing, three_classes(), ("expected_accuracy", "ease", *EACH)),
+        (MajorityVote, three_classes(), ()),
+    ],
+)
+def test_labels_are_the_same_as_rows_of_text_and_as_a_parquet_file(tmp_path, method, frame, more):
+    named, votes = "item" in frame, Votes.of(frame)
+    model = fit_quietly(method(), votes)
+    judged, chances = Judged.of(model, votes), getattr(model, "predict_proba", None)
+    rows = pd.DataFrame(label_rows(judged, named), columns=label_columns(judged, named))
+    assert list(rows) == ["item" if named else "row", "label", "probability", "status", *more]
+    assert rows.iloc[:, 0].tolist() == (list(votes.items) if named else [*range(1, len(votes) + 1)])
+    assert rows.label.tolist() == model.predict(votes).tolist()
+    numbers = rows[["probability", *more]].replace("", np.nan).astype(float)
+    if chances is None:
+        assert set(rows.probability) == {""}
+    else:
+        found, most = chances(votes), chances(votes).max(axis=1)
+        side = found[:, 1] if len(model.classes_) == 2 else most
+        assert numbers.probability.to_numpy() == pytest.approx(side, abs=1e-6)
+        assert numbers.expected_accuracy.to_numpy() == pytest.approx(most, abs=1e-6)
+        assert numbers[[x for x in more if x[0] == "P"]].to_numpy() == pytest.approx(
+            found if len(model.classes_) > 2 else np.empty((len(found), 0)), abs=1e-6
+        )
+    if "ease" in more:
+        assert numbers.ease.to_numpy() == pytest.approx(model.ease(votes), abs=5e-4, nan_ok=True)
+        assert numbers.index[numbers.ease.isna()].tolist() == (
+            [7] if len(model.classes_) == 2 else []
+        )
     pair = tmp_path / "votes.parquet", tmp_path / "labels.parquet"
-    assert label_file(model, pair, model.coding_) == 40
+    frame.to_parquet(pair[0], index=False)
+    assert label_file(model, pair, model.coding_) == len(rows)
     written = pd.read_parquet(pair[1])
-    each = ["P(=dog)", "P(cat)", "P(owl)"]
-    assert list(written) == ["item", "label", "probability", "status", "expected_accuracy", *each]
-    assert written.label.tolist() == model.predict(frame).tolist()
-    assert written.iloc[:, 5:].to_numpy() == pytest.approx(model.predict_proba(frame))
+    expected = rows.drop(columns=[] if chances else "probability")
+    assert list(written) == list(expected)
+    words = [name for name in expected if name not in numbers]
+    assert written[words].to_numpy().tolist() == expected[words].to_numpy().tolist()
+    left = numbers[[name for name in expected if name in numbers]].to_numpy()
+    assert written[[x for x in expected if x in numbers]].to_numpy() == pytest.approx(
+        left, abs=5e-4, nan_ok=True
+    )

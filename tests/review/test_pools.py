@@ -7,7 +7,8 @@ import pytest
 from report.judging import divided_model, fit_quietly
 from review.reviewing import N_ITEMS, small_crowd, small_pool
 from unelisa.aggregators import DawidSkene, LatentIsing, MajorityVote
-from unelisa.analysis.certify import certify, draw_gold
+from unelisa.analysis.certified_draws import draw_gold
+from unelisa.analysis.certify import certify
 from unelisa.analysis.rate import estimate_rate
 from unelisa.analysis.scoring import bound_frequency
 from unelisa.errors import ModelError, VotesError

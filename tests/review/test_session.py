@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from review.reviewing import review, say, small_crowd
+from unelisa.errors import ModelError
 from unelisa.review.order import rank_useful
 from unelisa.sources.labels import read_labels
 
@@ -156,3 +157,16 @@ def test_a_review_ends_when_everything_was_asked(path):
     with review(path) as session:
         session._done.update(range(len(session.pool.items)))
         assert session.find_next() is None
+
+
+def test_one_reviewer_under_two_spellings_is_refused(path):
+    """Otherwise one person would be a majority."""
+    with review(path, "ann") as session:
+        say(session, session.find_next(), 1)
+    with (
+        pytest.raises(ModelError, match="differs only in upper and lower case"),
+        review(path, "Ann"),
+    ):
+        pass
+    with review(path, "anna") as session:
+        assert session.count == 0

@@ -151,7 +151,7 @@ def test_rows_are_named_by_the_index_of_pandas_and_numbered_elsewhere():
         (["a", "b", "c"], ("c", "a", "b"), ("c", "a", "b")),
         (["a", "voter", "vote"], ("a", None, None), ("a", "voter", "vote")),
         # a column that was named for one thing is not taken for another
-        (["label", "worker", "x"], ("label", None, None), ("label", "worker", None)),
+        (["label", "worker", "x"], ("label", None, None), ("label", None, None)),
         (["task", "item", "voter", "vote"], (None, "item", None), ("task", "item", "vote")),
         ([], (None,) * 3, (None, None, None)),
     ],

@@ -96,15 +96,11 @@ def test_the_order_of_long_rows_does_not_matter():
     assert np.array_equal(turned.values, Votes.of(frame).values)
 
 
-def test_a_vote_given_twice_is_counted_once():
-    frame = pd.DataFrame({"item": [1, 1, 2], "voter": "ab"[0], "vote": [1, 1, 0]})
+def test_a_vote_given_twice_is_counted_once_and_a_blank_beside_it_is_no_vote():
+    frame = pd.DataFrame({"item": [1, 1, 2], "voter": "a", "vote": [1, 1, 0]})
     with pytest.warns(VotesWarning, match="1 row repeats a vote"):
         assert Votes.of(frame).values.tolist() == [[1], [-1]]
-
-
-def test_a_blank_beside_a_vote_is_no_second_vote():
-    frame = pd.DataFrame({"item": [1, 1, 2], "voter": "a", "vote": ["yes", None, "no"]})
-    assert Votes.of(frame).values.tolist() == [[1], [-1]]
+    assert Votes.of(frame.assign(vote=["yes", None, "no"])).values.tolist() == [[1], [-1]]
 
 
 def test_a_row_number_is_not_taken_for_the_item():
@@ -128,22 +124,12 @@ def test_pandas_missing_values_of_any_kind_have_abstained(kind):
     assert Votes.of(frame).values.tolist() == [[1, -1], [0, 1], [-1, 0]]
 
 
-def test_two_different_votes_of_one_voter_on_one_item_are_refused():
-    frame = pd.DataFrame({"item": [2, 1, 1], "voter": "a", "vote": [1, 1, 0]})
-    with pytest.raises(
-        VotesError,
-        match="different votes .* voter .a. on item number 1, in data row 2 and in data row 3",
-    ):
+def test_different_votes_of_one_voter_on_one_item_are_refused_and_no_item_is_named():
+    items = ["Tx1", "Tx1", "Tx2"] * 2
+    frame = pd.DataFrame({"item": items, "voter": "a", "vote": [1, 1, 0, 1, 0, 1]})
+    words = "voter .a. on item number 1, in data row 1 and in data row 5, the first of 2 such pairs"
+    with pytest.raises(VotesError, match=words) as refusal:
         Votes.of(frame)
-
-
-def test_how_many_pairs_differ_is_told_and_no_item_is_named():
-    frame = pd.DataFrame(
-        {"item": ["Tx1", "Tx1", "Tx2"] * 2, "voter": "a", "vote": [1, 1, 0, 1, 0, 1]}
-    )
-    with pytest.raises(VotesError, match="first of 2 such pairs") as refusal:
-        Votes.of(frame)
-    assert "in data row 1 and in data row 5" in str(refusal.value)
     assert "Tx" not in str(refusal.value)
 
 
@@ -309,11 +295,6 @@ def test_an_index_of_several_types_names_items_by_their_text():
     assert Votes.of(frame.set_axis(pairs)).items.tolist() == [("x", 1), ("x", "a"), (2, 2)]
 
 
-def test_columns_with_the_same_text_are_refused():
-    with pytest.raises(VotesError, match="same name as text"):
-        Votes.of(pd.DataFrame([[1, 0], [0, 1]], columns=[1, "1"]))
-
-
 def test_voters_who_tell_items_apart():
     values = np.array([[1, 1, 0, 1, 0], [1, -1, 0, 0, 0], [1, 1, -1, 1, 0]])
     assert Votes.of(values, coding="pm1").discerning().tolist() == [False, True, True, True, False]
@@ -321,10 +302,23 @@ def test_voters_who_tell_items_apart():
     assert one.discerning().tolist() == [True, True, False]
 
 
-@pytest.mark.parametrize("twin", ["Zoe\u0308", "Zoë\u200b", "Zoë\ufeff", "\u202aZoë"])
-def test_voters_whose_names_look_the_same_are_warned_of(twin):
+@pytest.mark.parametrize(
+    "twin",
+    [
+        "Zoe\u0308",
+        "Zoë\u200b",
+        "Zoë\ufeff",
+        "\u202aZoë",
+        "ZoË",
+        "zo ë",
+        " Zoë",
+        "Zo\u200bë",
+        "\uff3aoë",
+    ],
+)
+def test_two_spellings_of_a_voter_are_named(twin):
     frame = pd.DataFrame({"Zoë": [1, 0, 1], twin: [0, 1, 1], "bob": [1, 1, 0]})
-    with pytest.warns(VotesWarning, match="2 voters have names that look the same"):
+    with pytest.warns(VotesWarning, match="2 voters have names that look the same.*'Zoë'"):
         Votes.of(frame).warn_of_idle_voters()
 
 
@@ -332,13 +326,6 @@ def test_voters_whose_names_differ_visibly_are_not_warned_of(recwarn):
     frame = pd.DataFrame({"ann": [1, 0, 1], "an": [0, 1, 1], "a-n": [1, 1, 0], "Zoe": [0, 1, 0]})
     Votes.of(frame.assign(Zoë=[0, 0, 1])).warn_of_idle_voters()
     assert not recwarn.list
-
-
-@pytest.mark.parametrize("other", ["Ann", "an n", " ann", "an\u200bn", "ANN "])
-def test_two_spellings_of_a_voter_are_named(other):
-    frame = pd.DataFrame({"ann": [1, 0, 1], other: [0, 1, 1], "bob": [1, 1, 0]})
-    with pytest.warns(VotesWarning, match="2 voters have names that look the same.*'ann'"):
-        Votes.of(frame).warn_of_idle_voters()
 
 
 def test_more_than_two_classes_are_shown_and_compared():

@@ -372,7 +372,7 @@ def take_rows(
     rows: NDArray[np.intp], votes: Votes, *per_item: NDArray[Any] | None
 ) -> tuple[Any, ...]:
     """Return the votes on some items, and what else there is of these."""
-    return votes.take_items(rows), *(one if one is None else one[rows] for one in per_item)
+    return votes.keep_items(rows), *(one if one is None else one[rows] for one in per_item)
 
 
 def _score_block(block: Block, model: Aggregator) -> Floats:

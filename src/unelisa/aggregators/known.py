@@ -80,7 +80,12 @@ def read_prior(prior: Any, votes: Votes) -> Floats:
 
 def no_odds(votes: Votes) -> Floats:
     """Return prior log-odds that say nothing."""
-    return np.zeros(votes.n_items if votes.n_classes == 2 else (votes.n_items, votes.n_classes))
+    return np.zeros(shape_odds(votes.n_items, votes.n_classes))
+
+
+def shape_odds(n_items: int, n_classes: int) -> tuple[int, ...]:
+    """Return the shape of log-odds: of two classes one per item, otherwise one per class too."""
+    return (n_items,) if n_classes == 2 else (n_items, n_classes)
 
 
 def read_prevalence(prevalence: Any, classes: tuple[Label, ...]) -> Floats:
@@ -156,9 +161,9 @@ def repeat_rows(sample_weight: Any, votes: Votes) -> NDArray[np.intp]:
 
 def check_odds(prior: Any, n_items: int, n_classes: int = 2) -> Floats:
     """Return log-odds as finite numbers, one per item (and class), or raise `VotesError`."""
-    more = "" if n_classes == 2 else f" and each of the {n_classes} classes"
+    shape = shape_odds(n_items, n_classes)
+    more = f" and each of the {n_classes} classes" if len(shape) > 1 else ""
     wanted = f"prior must hold one finite log-odds for each of the {n_items} items{more}, found"
-    shape = (n_items,) if n_classes == 2 else (n_items, n_classes)
     odds = _as_numbers(prior, wanted, "; use 0 for no prior", shape)
     if not np.all(np.isfinite(odds)):
         missing = np.count_nonzero(~np.isfinite(odds))

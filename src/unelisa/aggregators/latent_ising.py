@@ -141,7 +141,7 @@ class LatentIsing(ConfusionAggregator, LogOdds):
     Gold labels are the truth of their items. Ten or more also choose between readings and correct
     the probabilities: by a slope, an offset for each class and, where labels that were left out ask
     for it, weights of the voters. The order of items and voters moves probabilities by rounding
-    only, at most 1e-6 on the sets of votes of docs/comparison.md.
+    only, by about 1e-6 at most.
 
     Examples
     --------

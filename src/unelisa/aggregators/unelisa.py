@@ -20,13 +20,12 @@ from unelisa.errors import (
     warn_user,
 )
 from unelisa.paper.em import (
-    OneCoin,
     Reliability,
     best_reliability,
     estimate_reliability,
     weigh_posterior,
 )
-from unelisa.paper.experts import ExpertSelector, measure_leans, select_experts, split_polarity
+from unelisa.paper.experts import ExpertSelector, measure_agreement, select_experts, split_polarity
 from unelisa.paper.graph import Edge, EdgeRule
 from unelisa.paper.neighborhood import Penalty
 from unelisa.schema import stored
@@ -150,8 +149,8 @@ class UnElisa(PosteriorAggregator):
         """Learn all voters' weights if these are the experts; return whether EM converged."""
         self.field_, self.prevalence_, self.lower_bound_ = 0.0, float("nan"), np.empty(0)
         polarity = np.zeros(votes.n_voters)
-        leans = partial(measure_leans, votes, experts)
-        polarity[experts] = split_polarity(self.graph_, experts, leans)
+        agreement = partial(measure_agreement, votes, experts)
+        polarity[experts] = split_polarity(self.graph_, experts, agreement)
         if len(experts) == 0:
             polarity = votes.discerning().astype(np.float64)  # majority vote
         if self.rule == "majority":
@@ -187,7 +186,7 @@ class UnElisa(PosteriorAggregator):
             best, *tied = best_reliability(blocks, polarity[counted], self.n_starts)
         else:
             start = weigh_posterior(blocks, polarity[counted] / 2)
-            best, tied = estimate_reliability(blocks, start, OneCoin(pooled=True)), []
+            best, tied = estimate_reliability(blocks, start, pooled=True), []
         for fit in tied:
             self._adopt(fit, counted, votes.n_voters)
             self._note_rival(votes, TIED_FITS)

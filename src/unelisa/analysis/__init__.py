@@ -1,9 +1,11 @@
-"""What is done with a fitted model: rates, stability, comparison with the truth, votes to buy.
+"""What is done with a fitted model: rates, certificates, stability, comparison, votes to buy.
 
 Everything here works on any method through its public names; scoring.py holds the measures.
 """
 
-from unelisa.analysis.certify import certify, plan_certification
+from unelisa.analysis.certified_draws import draw_gold, plan_certification
+from unelisa.analysis.certified_shares import certify_cohort, certify_rates
+from unelisa.analysis.certify import certify
 from unelisa.analysis.comparison import compare_methods
 from unelisa.analysis.rate import estimate_rate
 from unelisa.analysis.stability import Stability, bootstrap
@@ -13,7 +15,10 @@ __all__ = [
     "Stability",
     "bootstrap",
     "certify",
+    "certify_cohort",
+    "certify_rates",
     "compare_methods",
+    "draw_gold",
     "estimate_rate",
     "plan_certification",
     "suggest_votes",

@@ -103,13 +103,7 @@ def compare_methods(
 
 
 def list_methods(votes: Votes) -> list[str]:
-    """Return the names of the methods that take as many classes as the votes have.
-
-    Examples
-    --------
-    >>> "unelisa" in list_methods(Votes.of([["cat", "dog"], ["owl", "cat"]]))
-    False
-    """
+    """Return the names of the methods that take as many classes as the votes have."""
     return [
         name for name, cls in AGGREGATORS.items() if votes.n_classes == 2 or cls.takes.any_class
     ]
@@ -118,13 +112,7 @@ def list_methods(votes: Votes) -> list[str]:
 def build_aggregator(
     name: str, random_state: int | None = None, n_jobs: int | None = None
 ) -> Aggregator:
-    """Return a registered aggregator, with the seed and the threads where it has such a setting.
-
-    Examples
-    --------
-    >>> build_aggregator("unelisa", random_state=3).get_params()["random_state"]
-    3
-    """
+    """Return a registered aggregator, with the seed and the threads where it has such a setting."""
     model = AGGREGATORS[name]()
     wanted = {"random_state": random_state, "n_jobs": n_jobs}
     model.set_params(**{key: wanted[key] for key in wanted.keys() & model.get_params().keys()})

@@ -32,16 +32,7 @@ def measure_confusions(model: Aggregator, judged: Judged | None) -> tuple[Floats
 
 
 def tally_confusions(votes: Votes, shares: Floats) -> Floats:
-    """Return expected votes [voters, class, said], given each item's share of every class.
-
-    Examples
-    --------
-    >>> votes = Votes.of([["a", "b"], ["b", "b"], ["c", None]])
-    >>> tally_confusions(votes, np.array([[1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0]]))[1]
-    array([[0., 1., 0.],
-           [0., 1., 0.],
-           [0., 0., 0.]])
-    """
+    """Return expected votes [voters, class, said], given each item's share of every class."""
     ballots, sizes = list_ballots(votes.blocks), (votes.n_voters, votes.n_classes)
     counts: Floats = ballots.sum(_tally_run, *sizes, per_item=(shares,))[0]
     return counts
@@ -58,15 +49,7 @@ def _tally_run(run: Ballots, shares: Floats, n_voters: int, n_classes: int) -> t
 
 
 def pool_confusions(tables: Floats, votes: Floats) -> Floats:
-    """Return P(says c | class k) of a random vote on class k, from all voters' [voters, k, c].
-
-    Examples
-    --------
-    >>> tables = np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.5, 0.5], [0.0, 1.0]]])
-    >>> pool_confusions(tables, np.array([[3.0, 1.0], [1.0, 1.0]]))
-    array([[0.875, 0.125],
-           [0.   , 1.   ]])
-    """
+    """Return P(says c | class k) of a random vote on class k, from all voters' [voters, k, c]."""
     behind = np.maximum(votes.sum(axis=0), 1e-300)
     return np.asarray(np.einsum("sk,skc->kc", votes, tables) / behind[:, None])
 
@@ -75,13 +58,6 @@ def list_pairs(confusion: Floats, votes: Floats) -> list[dict[str, Any]]:
     """Return the pairs of classes that voters mix up most often, by expected number of votes.
 
     `confusion` is [class, said], and `votes` are those on items of each class.
-
-    Examples
-    --------
-    >>> confusion = np.array([[0.9, 0.1, 0.0], [0.2, 0.8, 0.0], [0.0, 0.0, 1.0]])
-    >>> [(one["first"], one["second"], one["votes"])
-    ...  for one in list_pairs(confusion, np.array([10.0, 20.0, 30.0]))]
-    [(0, 1, 5.0)]
     """
     wrong = confusion * votes[:, None]
     pairs = [

@@ -43,16 +43,7 @@ class Draws(NamedTuple):
 
 
 def bound_wrong(draws: Draws, alpha: float, *, once: bool) -> float:
-    """Return the largest number of wrong items that the draws do not exclude.
-
-    Examples
-    --------
-    Of 1,000 items 100 were drawn, and none of these was wrong:
-
-    >>> draws = Draws(1000, 100, 0, 0.01)
-    >>> bound_wrong(draws, 0.05, once=True), bound_wrong(draws, 0.05, once=False)
-    (28.0, 35.0)
-    """
+    """Return the largest number of wrong items that the draws do not exclude."""
     n, k, e, _ = draws
     if k <= 0:
         return n

@@ -65,15 +65,7 @@ class Judged:
 
     @classmethod
     def of(cls, model: Aggregator, votes: Votes) -> "Judged":
-        """Return what a fitted model says about the items.
-
-        Examples
-        --------
-        >>> import unelisa as ue
-        >>> votes = ue.Votes.of([["yes", "yes"], ["no", "no"]])
-        >>> Judged.of(ue.MajorityVote().fit(votes), votes).labels()
-        ['yes', 'no']
-        """
+        """Return what a fitted model says about the items."""
         matched = _match_voters(model, votes)
         listed: Any = getattr(model, "_list_ballots", _list_classes)(matched)
         scores = np.asarray(model.decision_function(matched), dtype=np.float64)
@@ -234,16 +226,7 @@ def estimate_shares(model: Aggregator, judged: Judged | None) -> tuple[Shares | 
     """Return the share of each class among the items with a 90 % interval, and why there is none.
 
     The shares are those of `estimate_rate`; without items, those of the items of the fit; None for
-    a method without probabilities. Bounds are None where the votes cannot tell them.
-
-    Examples
-    --------
-    >>> import unelisa as ue
-    >>> votes = ue.simulate_votes(random_state=0).votes
-    >>> model = ue.DawidSkene(random_state=0).fit(votes)
-    >>> (no, yes), why = estimate_shares(model, Judged.of(model, votes))
-    >>> no["low"] < no["share"] < no["high"], why
-    (True, [])
+    a method without probabilities. Bounds are None where the votes do not determine them.
     """
     if not hasattr(model, "predict_proba"):
         return None, []
@@ -254,9 +237,9 @@ def estimate_shares(model: Aggregator, judged: Judged | None) -> tuple[Shares | 
         rates = ask_model(model, judged.votes, judged.as_columns(), LEVEL)
     shares = [{key: make_plain(x) for key, x in rate._asdict().items()} for rate in rates]
     if not getattr(model, "reliable_", True):
-        return shares, []  # that nothing can be told is said of the labels already
-    told = [str(one.message) for one in caught if issubclass(one.category, ReliabilityWarning)]
-    return shares, [f"{one[:1].upper()}{one[1:]}." for one in told]
+        return shares, []  # the labels say so already
+    found = [str(one.message) for one in caught if issubclass(one.category, ReliabilityWarning)]
+    return shares, [f"{one[:1].upper()}{one[1:]}." for one in found]
 
 
 def _read_shares(model: Any) -> Shares:
@@ -350,11 +333,6 @@ def trace_roc(positive: Flags, scores: Floats) -> list[list[float]]:
     """Return the ROC curve, (false positive rate, true positive rate), thinned to stay small.
 
     It runs from (0, 0) to (1, 1), and is empty where all items are of one class.
-
-    Examples
-    --------
-    >>> trace_roc(np.array([True, False, True, False]), np.array([3.0, 2.0, 2.0, 1.0]))
-    [[0.0, 0.0], [0.0, 0.5], [0.5, 1.0], [1.0, 1.0]]
     """
     if positive.all() or not positive.any():
         return []
@@ -379,12 +357,6 @@ def bin_calibration(positive: Flags, chances: Floats) -> list[dict[str, float]]:
     With more than two classes: the probability of the label, and whether it is right.
 
     The interval is Wilson's. A tenth of fewer than 20 items is merged with the next.
-
-    Examples
-    --------
-    >>> bins = bin_calibration(np.array([True, False]), np.array([0.8, 0.92]))
-    >>> [(one["n"], one["share"]) for one in bins]
-    [(2, 0.5)]
     """
     place = np.minimum((chances * CALIBRATION_BINS).astype(np.intp), CALIBRATION_BINS - 1)
     place = merge_bins(np.bincount(place, minlength=CALIBRATION_BINS))[place]
@@ -399,13 +371,7 @@ def bin_calibration(positive: Flags, chances: Floats) -> list[dict[str, float]]:
 
 
 def merge_bins(counts: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Return the merged bin of each bin, so that all hold enough items, or all of them.
-
-    Examples
-    --------
-    >>> merge_bins(np.array([30, 5, 16, 40, 3]))
-    array([0, 1, 1, 2, 2])
-    """
+    """Return the merged bin of each bin, so that all hold enough items, or all of them."""
     merged, number, held = np.zeros(len(counts), dtype=np.intp), 0, 0
     for k, count in enumerate(counts):
         merged[k], held = number, held + count

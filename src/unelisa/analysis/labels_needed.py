@@ -29,7 +29,7 @@ def count_labels(model: Aggregator, judged: Judged) -> dict[str, Any] | None:
         n min_Q mean_i KL(P_i, Q_i) >= log 20 + log n
 
     P are the reading's probabilities and Q a rival's, at least .01. Otherwise labels of random
-    items tell how often the panel is right, within 5 points with a probability of 95 %::
+    items show how often the panel is right, within 5 points with a probability of 95 %::
 
         n = m / (1 + (m - 1) / N),   m = z^2 a (1 - a) / .05^2
 
@@ -39,7 +39,7 @@ def count_labels(model: Aggregator, judged: Judged) -> dict[str, Any] | None:
         return None
     fitted: Any = model
     if getattr(model, "two_readings_", False) and len(fitted.readings_) > 1:
-        found = _tell_readings_apart(fitted, judged)
+        found = _separate_readings(fitted, judged)
         if found is not None:
             return found
     low = (getattr(model, "expected_accuracy_interval_", None) or (0.5, 0.5))[0]
@@ -48,20 +48,14 @@ def count_labels(model: Aggregator, judged: Judged) -> dict[str, Any] | None:
 
 
 def count_for_accuracy(accuracy: float, n_items: int) -> int:
-    """Return the number of labels that tell the accuracy within 5 points, of so many items.
-
-    Examples
-    --------
-    >>> count_for_accuracy(0.5, 10**9), count_for_accuracy(0.9, 10**9), count_for_accuracy(0.5, 300)
-    (385, 139, 169)
-    """
+    """Return the number of labels that give the accuracy within 5 points, of so many items."""
     worst = float(np.clip(accuracy, 0.5, 1 - LEAST_CHANCE))
     z = float(ndtri((1 + LEVEL) / 2))
     many = z**2 * worst * (1 - worst) / WITHIN**2
     return min(int(np.ceil(many / (1 + (many - 1) / n_items))), n_items)
 
 
-def _tell_readings_apart(model: Any, judged: Judged) -> dict[str, Any] | None:
+def _separate_readings(model: Any, judged: Judged) -> dict[str, Any] | None:
     """Return the number of labels that reject the other reading; None if they agree everywhere."""
     first, second = (
         np.clip(one.predict_proba(judged.votes), LEAST_CHANCE, 1 - LEAST_CHANCE)
@@ -72,14 +66,14 @@ def _tell_readings_apart(model: Any, judged: Judged) -> dict[str, Any] | None:
     rivals = [second, np.full_like(first, 1 / first.shape[1])]
     if judged.two_classes:
         rivals.append(1 - second)
-    told = [(xlogy(first, first) - xlogy(first, one)).sum(axis=1).mean() for one in rivals]
+    gains = [(xlogy(first, first) - xlogy(first, one)).sum(axis=1).mean() for one in rivals]
     n_items = judged.votes.n_items
-    n = min(count_for_ratio(min(told)), n_items)
+    n = min(count_for_ratio(min(gains)), n_items)
     return {"n": n, "settles": "readings", "among": n_items}
 
 
 def count_for_ratio(divergence: float) -> int:
-    """Return the number of labels that reject the other reading, given what each tells.
+    """Return the number of labels that reject the other reading, given what each adds.
 
     Examples
     --------

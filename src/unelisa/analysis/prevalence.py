@@ -30,15 +30,6 @@ def trace_prevalence(
 
     That is for methods whose `fit` takes a prevalence, with two classes. `share` is the estimated
     one. The prevalences reach to .5, or to .99 where the estimate may be larger.
-
-    Examples
-    --------
-    >>> import unelisa as ue
-    >>> votes = ue.simulate_votes(random_state=0).votes
-    >>> model = ue.LatentIsing().fit(votes)
-    >>> found = trace_prevalence(model, Judged.of(model, votes), {"share": 0.4, "high": 0.45})
-    >>> [row["prevalence"] for row in found["rows"]][:2], found["end"]
-    ([0.01, 0.02], 0.5)
     """
     if judged is None or share is None or not judged.two_classes or not takes_prevalence(model):
         return None
@@ -58,14 +49,7 @@ def trace_prevalence(
 
 
 def takes_prevalence(model: Aggregator) -> bool:
-    """Return whether a method's `fit` takes a stated prevalence.
-
-    Examples
-    --------
-    >>> import unelisa as ue
-    >>> takes_prevalence(ue.LatentIsing()), takes_prevalence(ue.MajorityVote())
-    (True, False)
-    """
+    """Return whether a method's `fit` takes a stated prevalence."""
     return "prevalence" in signature(type(model).fit).parameters
 
 
@@ -73,12 +57,6 @@ def find_offset(odds: Floats, prevalence: float) -> float | None:
     """Return what, added to sorted log-odds, makes the mean of P equal a prevalence.
 
     None where gold labels, whose log-odds are beyond reach, do not allow it.
-
-    Examples
-    --------
-    >>> odds = np.array([-1.0, 2.0])
-    >>> expit(odds + find_offset(odds, 0.3)).mean().round(6)
-    np.float64(0.3)
     """
     from scipy.optimize import brentq  # noqa: PLC0415 - takes a tenth of a second
 

@@ -20,6 +20,7 @@ the model. With a useless model, or with all labels in one class, the result is 
 labels alone.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,10 +28,10 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtri
 
 from unelisa.aggregators.base import Aggregator
+from unelisa.aggregators.known import by_name, read_gold
 from unelisa.aggregators.latent_ising import LatentIsing
-from unelisa.analysis.gold_sample import count_forgotten, read_sample
 from unelisa.analysis.scoring import bound_frequency
-from unelisa.errors import ModelError, ReliabilityWarning, warn_user
+from unelisa.errors import ModelError, ReliabilityWarning, VotesError, warn_user
 from unelisa.estimator import check_level
 from unelisa.latent.trust import LEVEL
 from unelisa.paper.em import bound_share
@@ -76,14 +77,12 @@ def estimate_rate(model: Any, votes: Any, gold: Any = None, level: float = 0.95)
     gold labels alone. It does not hold for items that were labeled because they looked difficult or
     interesting.
 
-    Without gold labels the share is the mean probability of the class. With `LatentIsing` it is
-    that of the items with votes, and the interval comes from experience with sets of votes whose
-    truth is known: of the items of the fit these are `prevalence_` and, at level .9,
-    `prevalence_interval_`. With any other method the interval assumes that the method's model of
-    the voters holds: voters who repeat each other, or who are all lenient, make it too narrow.
-    Where the votes cannot identify a truth (`expected_accuracy_` is None; of other methods,
-    `reliable_` is false or fewer than three voters vary, which makes low and high NaN), a warning
-    says so.
+    Without gold labels the share is the mean probability of the class. With `LatentIsing` the
+    interval comes from sets of votes whose truth is known; of the items of the fit these are
+    `prevalence_` and, at level .9, `prevalence_interval_`. With any other method it assumes that
+    the method's model of the voters holds: voters who repeat each other, or who are all lenient,
+    make it too narrow. Where the votes cannot identify a truth, a warning says so, and low and high
+    may be NaN.
 
     Examples
     --------
@@ -136,14 +135,6 @@ def correct_shares(labels: NDArray[np.bool_], chances: Floats, level: float) -> 
     `labels` and `chances` are items x classes; an item without a gold label is of no class. Shares
     of more than two classes are divided by their sum, which differs from 1 as lambda does between
     classes.
-
-    Examples
-    --------
-    Six items, four of them labeled, and a model that knows nothing: the interval is Wilson's.
-
-    >>> labels = np.array([[0, 1], [0, 1], [0, 1], [1, 0], [0, 0], [0, 0]], dtype=bool)
-    >>> [round(x, 2) for x in correct_shares(labels, np.full((6, 2), 0.5), 0.95)[1]]
-    [0.75, 0.44, 0.92]
     """
     known = labels.any(axis=1)
     rates = [
@@ -159,9 +150,9 @@ def correct_shares(labels: NDArray[np.bool_], chances: Floats, level: float) -> 
 
 
 def correct_share(
-    own: Floats, told: Floats, everywhere: Floats, level: float, weights: Floats | None = None
+    own: Floats, chances: Floats, everywhere: Floats, level: float, weights: Floats | None = None
 ) -> Rate:
-    """Return the share of one class; `told` are the probabilities of the items with gold labels.
+    """Return the share of one class; `chances` are the probabilities of the items with gold labels.
 
     Items drawn with unequal chances are weighted by 1 / the chance, and count as
     (sum w)^2 / sum w^2 items drawn with equal ones (Kish).
@@ -170,8 +161,8 @@ def correct_share(
     n, total = float(equal.sum() ** 2 / (equal @ equal)), len(everywhere)
     equal *= n / equal.sum()
     added = float(ndtri((1 + level) / 2)) ** 2  # Wilson's items
-    mean, expected = float(equal @ own) / n, float(equal @ told) / n
-    moves, follows = own - mean, told - expected
+    mean, expected = float(equal @ own) / n, float(equal @ chances) / n
+    moves, follows = own - mean, chances - expected
     both = float((equal * moves) @ follows)
     spread = float((equal * follows) @ follows + added * everywhere.var())
     slope = both / spread if spread > FLAT else 0.0
@@ -184,11 +175,11 @@ def correct_share(
 
 
 def ask_model(model: Any, votes: Votes, chances: Floats, level: float) -> list[Rate]:
-    """Return the model's own shares, with NaN for the bounds where the votes cannot tell."""
+    """Return the model's own shares, with NaN for bounds that the votes do not determine."""
     obstacle = find_obstacle(model, votes)
     if obstacle:
         warn_user(
-            f"the votes cannot tell the share of each class: {obstacle}; pass gold labels of a "
+            f"the votes do not show the share of each class: {obstacle}; pass gold labels of a "
             "random sample of the items",
             ReliabilityWarning,
         )
@@ -227,7 +218,7 @@ def _extend_shares(model: LatentIsing, chances: Floats, level: float) -> list[Ra
 
 
 def find_obstacle(model: Any, votes: Votes) -> str:
-    """Return why the votes cannot tell how common the classes are; nothing if they can."""
+    """Return why the votes cannot determine how common the classes are; "" if they can."""
     if isinstance(model, LatentIsing):
         return "" if model.expected_accuracy_ is not None else model.reliability_reason_
     if not getattr(model, "reliable_", True):
@@ -235,3 +226,37 @@ def find_obstacle(model: Any, votes: Votes) -> str:
     if np.count_nonzero(votes.discerning()) < LEAST_VOTERS:
         return f"fewer than {LEAST_VOTERS} voters vary"
     return ""
+
+
+def read_sample(gold: Any, votes: Votes) -> NDArray[np.int8]:
+    """Return the gold labels in the codes of the votes, 0 where unknown."""
+    if not isinstance(gold, Mapping) and hasattr(gold, "index") and hasattr(gold, "items"):
+        gold = dict(gold.items())  # a Series names its items, also if they are called 0, 1, 2, ...
+    unknown = len((by_name(gold) or {}).keys() - {str(item) for item in votes.items})
+    if unknown:
+        raise VotesError(
+            f"{unknown} of the {len(gold)} items with gold labels are not among the votes: gold "
+            "labels must be a random sample of the items with votes"
+        )
+    codes = read_gold(gold, votes, "gold")
+    if not codes.any():
+        raise VotesError("gold has no label; omit it, or label a random sample of the items")
+    return codes
+
+
+def count_forgotten(model: Any, votes: Votes, codes: NDArray[np.int8]) -> int:
+    """Return how many gold labels the model was fitted to without naming them any more.
+
+    Raises `ModelError` where it was fitted to some of these: it predicts them better than others.
+    """
+    fitted: NDArray[np.int8] | None = model._recall_gold(votes)
+    if fitted is None:
+        return int(model.__dict__.get("_n_gold", 0))
+    both = int(np.count_nonzero((fitted != 0) & (codes != 0)))
+    if both:
+        raise ModelError(
+            f"the model was fitted to {both} of the {np.count_nonzero(codes)} gold labels, "
+            "which it predicts better than other items: fit it without them, or pass labels that "
+            "it has not seen"
+        )
+    return 0

@@ -51,13 +51,7 @@ class LabelScore(NamedTuple):
 
 
 def bound_frequency(share: float, n: float, level: float = 0.95) -> tuple[float, float]:
-    """Return Wilson's interval of a probability, given the observed share of n cases.
-
-    Examples
-    --------
-    >>> [round(bound, 3) for bound in bound_frequency(0.5, 4)]
-    [0.15, 0.85]
-    """
+    """Return Wilson's interval of a probability, given the observed share of n cases."""
     z = float(ndtri((1 + level) / 2))
     scale = 1 + z**2 / n
     middle = (share + z**2 / (2 * n)) / scale
@@ -66,13 +60,7 @@ def bound_frequency(share: float, n: float, level: float = 0.95) -> tuple[float,
 
 
 def score_experts(found: ArrayLike, true: ArrayLike) -> ExpertScore:
-    """Return hit rate and precision of the experts found; precision is NaN if there are none.
-
-    Examples
-    --------
-    >>> score_experts([1, 2, 5], [1, 2, 3, 4])
-    ExpertScore(hit_rate=0.5, precision=0.6666666666666666)
-    """
+    """Return hit rate and precision of the experts found; precision is NaN if there are none."""
     hits = len(np.intersect1d(np.asarray(found), np.asarray(true)))
     return ExpertScore(_ratio(hits, np.size(true)), _ratio(hits, np.size(found)))
 
@@ -83,12 +71,6 @@ def score_labels(
     """Return how well scores separate +1 from -1; items of truth 0 (unknown) are ignored.
 
     The log loss needs probabilities, P(+1) per item, which some methods do not predict.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> score_labels(np.array([1, 1, -1, -1]), np.array([2.0, 0.0, -1.0, 1.0])).accuracy
-    0.625
     """
     known = truth != 0
     truth, scores = truth[known], scores[known]
@@ -115,7 +97,7 @@ def score_classes(
     *,
     ordered: bool = False,
 ) -> ClassScore:
-    """Return how well scores, items x classes, tell the classes apart.
+    """Return how well scores, items x classes, separate the classes.
 
     Parameters
     ----------
@@ -181,14 +163,7 @@ def _miscalibration(true: NDArray[np.intp], chances: Floats, n_bins: int = 10) -
 
 
 def calibration_error(truth: NDArray[np.int8], probabilities: Floats, n_bins: int = 10) -> float:
-    """Return the expected calibration error: mean |share of +1 - mean P(+1)| in equal bins.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> calibration_error(np.array([1, -1, 1, -1]), np.array([.5, .5, .5, .5]))
-    0.0
-    """
+    """Return the expected calibration error: mean |share of +1 - mean P(+1)| in equal bins."""
     known = truth != 0
     positive, probabilities = truth[known] > 0, probabilities[known]
     return _mean_gap(positive, probabilities, n_bins)

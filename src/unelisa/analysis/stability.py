@@ -47,23 +47,19 @@ class Stability:
     Attributes
     ----------
     fitted
-        What was learned from all items: the fitted estimator, or the function's result. The
-        `voters_` of an aggregator get a further column, stability.
+        The estimator fitted to all items, or the function's result. The `voters_` of an aggregator
+        get a further column, stability.
     voters
-        A pandas table, one row per voter: weight, low and high (its interval), expert (whether it
-        is one), frequency (share of the resamples in which it is), stability (share of the
-        resamples in which it has the same verdict: expert, contrarian or pruned). Columns that
-        the estimator does not provide are absent; None if it has none of them.
+        A pandas table, one row per voter: weight, low, high, expert (whether it is one), frequency
+        (share of the resamples in which it is), stability (share with the same verdict: expert,
+        contrarian or pruned). None if the estimator provides none of them.
     edges
         A pandas table, one row per pair of voters with an edge in any fit: voter, other, weight,
         low, high, edge (whether it is one), frequency; most frequent first. None without a graph.
-    n_resamples
-        The resamples that could be fitted.
-    level
-        Of the intervals.
+    n_resamples, level
+        The resamples that could be fitted, and the level of the intervals.
     turned
-        Share of the resamples whose sides had to be swapped to match the fit to all items: how
-        weakly the votes decide which side is yes.
+        Share of the resamples whose sides had to be swapped to match the fit to all items.
 
     Examples
     --------
@@ -105,24 +101,18 @@ def bootstrap(  # noqa: PLR0913 - the contract's parameters
     votes
         `Votes`, or what an estimator takes as X.
     estimator
-        An estimator that learns `experts_`, `weights_` or `graph_`: any aggregator, or
-        `ExpertSelector`. It is cloned, never changed. Or a function of votes that returns
-        `Neighborhoods` or a `VoterGraph`, such as `select_neighborhoods`, or a
-        `functools.partial` of it with other settings.
+        Any aggregator, or `ExpertSelector`; it is cloned. Or a function of votes that returns
+        `Neighborhoods` or a `VoterGraph`, such as `select_neighborhoods`.
     n_resamples
         How many times to draw and fit again.
-    y
-        Gold labels for `fit`, resampled with their items.
-    prior
-        Log-odds per item for the `fit` of `LatentIsing`, resampled with their items.
+    y, prior
+        Gold labels, and log-odds per item, for `fit`; resampled with their items.
     level
         Of the percentile intervals.
     random_state
-        Seed or generator of the draws. Each resample's estimator gets its own seed from it, and so
-        does the fit to all items if the estimator has none.
+        Seed or generator of the draws, and of estimators without a seed.
     n_jobs
-        Resamples fitted at once, each in one thread; counted as in scikit-learn. The result does
-        not depend on it.
+        Resamples fitted at once, each in one thread; the result does not depend on it.
     progress
         Whether to show a progress bar on stderr; by default if that is a terminal.
 

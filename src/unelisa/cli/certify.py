@@ -1,8 +1,5 @@
 """`unelisa certify`: the labels that can be given automatically, with a guarantee."""
 
-import csv
-import gzip
-import json as json_format
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,30 +7,23 @@ from typing import Annotated, Any
 import typer
 
 from unelisa.aggregators import Aggregator
-from unelisa.analysis.certify import (
-    Drawn,
-    Guarantee,
-    Plan,
-    check_labels,
-    draw_gold,
-    plan_certification,
-)
+from unelisa.analysis.certified_draws import Plan, draw_gold, plan_certification
+from unelisa.analysis.certify import Guarantee, check_labels, read_certificate
 from unelisa.analysis.certify import certify as certify_labels
 from unelisa.cli import options
-from unelisa.cli.files import STDOUT, check_outputs, output_files
-from unelisa.cli.forms import takes_form
+from unelisa.cli.files import STDOUT
+from unelisa.cli.forms import argument, takes_form
 from unelisa.cli.rate import read_sample
-from unelisa.cli.screen import bare_table, busy, results, tell_written
+from unelisa.cli.screen import busy, make_table, results, tell_written
 from unelisa.errors import ModelError, VotesError
 from unelisa.sources.labels import CHOSEN, RANDOM, DrawnTable, read_design
 from unelisa.storage import MARK, load
 from unelisa.votes import Votes
 
 NOT_CERTIFIED = 3
-COLUMNS = ("item", "label", "probability", "status")
-LABELED = ("item", "label", "status")
-DIGITS = ".6g"
+COLUMNS, LABELED = ("item", "label", "probability", "status"), ("item", "label", "status")
 COLUMNS_DRAWN = ("item", "label", CHOSEN)
+DIGITS = ".6g"
 TWICE = 2  # as many items are drawn as the plan expects, in case it is too hopeful
 
 
@@ -41,139 +31,85 @@ TWICE = 2  # as many items are drawn as the plan expects, in case it is too hope
 def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     files: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="[MODEL] VOTES",
-            help="A model written by `unelisa fit --save` and its votes, or only the votes, which "
+        argument(
+            "[MODEL] VOTES",
+            "A model written by `unelisa fit --save` and its votes, or only the votes, which "
             "are then fitted. A model that was saved with --keep-votes needs no votes.",
         ),
     ],
-    gold: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="GOLD",
-            help="Table with columns item and label: true labels of items drawn at random, which "
-            "the model was not fitted to. Without it, the plan: how many answers certify how much.",
-        ),
-    ] = None,
-    error: Annotated[
-        str, typer.Option(metavar="5%", help="The largest share of wrong labels.")
-    ] = "5%",
-    confidence: Annotated[
-        str, typer.Option(metavar="95%", help="The chance with which this holds, at least.")
-    ] = "95%",
-    per: Annotated[
-        str,
-        typer.Option(
-            metavar="file|automatic|class",
-            help="Share of what: of all certified and gold labels; of the certified ones only; or "
-            "of the labels of each class.",
-        ),
-    ] = "file",
-    loss: Annotated[
-        str,
-        typer.Option(
-            metavar="wrong|far|squared",
-            help="What counts as an error; of ordered classes also: off by more than one class, "
-            "or the mean squared difference.",
-        ),
-    ] = "wrong",
-    looks: Annotated[
-        str,
-        typer.Option(
-            metavar="any|once",
-            help="once: the number of gold labels was decided before the first look.",
-        ),
-    ] = "any",
-    gold_drawn: Annotated[
-        str,
-        typer.Option(metavar="random|by-hand", help="How the items with gold labels were chosen."),
-    ] = "random",
-    share: Annotated[
-        str | None,
-        typer.Option(
-            metavar="50%",
-            help="Plan and draw for so many of the items, those of the surest labels; this takes "
-            "fewer answers than as many as possible.",
-        ),
-    ] = None,
-    draw: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="gold.csv",
-            help="Write items drawn at random, whose column label is to be filled in from the "
-            "first row on; the file is then --gold.",
-        ),
-    ] = None,
+    gold: Path | None = None,
+    error: options.Error = "5%",
+    confidence: options.Confidence = "95%",
+    per: str = "file",
+    loss: str = "wrong",
+    looks: str = "any",
+    gold_drawn: str = "random",
+    share: str | None = None,
+    draw: Path | None = None,
     seed: options.Seed = 0,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="labels.csv", help="Write item, label, probability and status."),
-    ] = None,
-    certificate: Annotated[
-        Path | None,
-        typer.Option(metavar="certificate.json", help="Write what the guarantee rests on."),
-    ] = None,
-    check: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="certificate.json",
-            help="Certify nothing: say whether the labels, given as the one argument, are those "
-            "of this certificate.",
-        ),
-    ] = None,
-    require: Annotated[
-        bool, typer.Option("--require", help="Exit with 3 where nothing could be certified.")
-    ] = False,
-    json: options.JsonFile = None,
-    force: options.Force = False,
+    out: Path | None = None,
+    certificate: Path | None = None,
+    check: Path | None = None,
+    require: bool = False,
     form: options.VotesForm = options.USUAL_FORM,
-    _memory: options.Memory = None,
+    run: options.RunForm = options.USUAL_RUN,
 ) -> None:
     """Give the labels that have at most so many errors, guaranteed by random gold.
 
     No assumption about the voters or the model is needed, only that the items with gold labels were
     drawn at random.
+
+    --gold GOLD: Table with columns item and label: true labels of items drawn at random, which the
+        model was not fitted to. Without it, the plan: how many answers certify how much.
+    --per file|automatic|class: Share of what: of all certified and gold labels; of the certified
+        ones only; or of the labels of each class.
+    --loss wrong|far|squared: What counts as an error; of ordered classes also: off by more than one
+        class, or the mean squared difference.
+    --looks any|once: once: the number of gold labels was decided before the first look.
+    --gold-drawn random|by-hand: How the items with gold labels were chosen.
+    --share 50%: Plan and draw for so many of the items, those of the surest labels; this takes
+        fewer answers than as many as possible.
+    --draw gold.csv: Write items drawn at random, whose column label is to be filled in from the
+        first row on; the file is then --gold.
+    --out labels.csv: Write item, label, probability and status.
+    --certificate certificate.json: Write what the guarantee rests on.
+    --check certificate.json: Certify nothing: say whether the labels, given as the one argument,
+        are those of this certificate.
+    --require: Exit with 3 where nothing could be certified.
     """
     if check is not None:
         _check(check, files)
         return
-    check_outputs(certificate, tables=(out, draw), json=json, inputs=(*files, gold), force=force)
+    run.check(certificate, tables=(out, draw), inputs=(*files, gold))
     shares = options.read_share("--error", error), options.read_share("--confidence", confidence)
     model, votes = _open(files, form)
-    screen = results(quiet=json == STDOUT)
+    screen = run.screen(out, draw)
     if gold is None:
         part = None if share is None else options.read_share("--share", share)
         with busy("planning"):
             plan = plan_certification(model, votes, *shares, looks=looks, share=part)  # type: ignore[arg-type]
             drawn = draw_gold(model, votes, shares[0], share=part, seed=seed)
-        with output_files(force) as written:
-            written.write_csv(draw, COLUMNS_DRAWN, list_drawn(drawn, TWICE * plan[-1].answers))
-            written.write_json(json, {"plan": [row._asdict() for row in plan]})
+        rows = ((item, "", drawn.design) for item in drawn.items[: TWICE * plan[-1].answers])
+        with run.files() as written:
+            written.write_csv(draw, COLUMNS_DRAWN, rows)
+            written.write_json(run.json, {"plan": [row._asdict() for row in plan]})
         screen.print(plan_table(plan))
-        screen.print(tell_plan(plan, shares[0]), soft_wrap=True)
-        tell_written(screen, draw, json)
+        screen.print(explain_plan(plan, shares[0]), soft_wrap=True)
+        tell_written(screen, draw, run.json)
         return
     known = read_sample(gold, votes, DrawnTable)
     design = read_design(gold) if gold_drawn == RANDOM else gold_drawn
     with busy("certifying"):
-        found = certify_labels(
-            model,
-            votes,
-            known,
-            *shares,
-            per=per,  # type: ignore[arg-type]
-            loss=loss,  # type: ignore[arg-type]
-            looks=looks,  # type: ignore[arg-type]
-            drawn=design,
-        )
-    with output_files(force) as written:
+        asked: Any = {"per": per, "loss": loss, "looks": looks, "drawn": design}
+        found = certify_labels(model, votes, known, *shares, **asked)
+    with run.files() as written:
         written.write_csv(out, COLUMNS, list_rows(found))
-        written.write_json(json, found.certificate)
+        written.write_json(run.json, found.certificate)
         if certificate is not None:
             written.write_json(certificate, found.certificate)
     screen.print(f"[bold]{found}[/bold]", soft_wrap=True)
     screen.print(_count(found))
-    tell_written(screen, out, certificate, json)
+    tell_written(screen, out, certificate, run.json)
     if require and not found.n_certified:
         raise typer.Exit(NOT_CERTIFIED)
 
@@ -213,11 +149,6 @@ def list_rows(found: Guarantee) -> Any:
     return zip(table["item"], table["label"], shown, table["status"], strict=True)
 
 
-def list_drawn(drawn: Drawn, n: int) -> Any:
-    """Return the rows of the file of items to label."""
-    return ((item, "", drawn.design) for item in drawn.items[:n])
-
-
 def _count(found: Guarantee) -> str:
     facts = found.certificate
     return (
@@ -228,17 +159,15 @@ def _count(found: Guarantee) -> str:
 
 def plan_table(plan: Sequence[Plan]) -> Any:
     """Return how much different numbers of answers would certify."""
-    table = bare_table(2)
-    for name in ("random answers", "items certified", "if the labels are worse or better"):
-        table.add_column(name, justify="right")
-    for row in plan:
-        table.add_row(
-            f"{row.answers:,}", f"{row.certified:.0%}", f"{row.low:.0%} to {row.high:.0%}"
-        )
-    return table
+    rows = [
+        (f"{row.answers:,}", f"{row.certified:.0%}", f"{row.low:.0%} to {row.high:.0%}")
+        for row in plan
+    ]
+    heads = "random answers", "items certified", "if the labels are worse or better"
+    return make_table(dict.fromkeys(heads, ">"), rows, 2)
 
 
-def tell_plan(plan: Sequence[Plan], error: float) -> str:
+def explain_plan(plan: Sequence[Plan], error: float) -> str:
     """Return the plan in a sentence."""
     last = plan[-1]
     if not last.certified:
@@ -258,13 +187,7 @@ def _check(certificate: Path, files: Sequence[Path]) -> None:
     """Say whether a file of labels is the one that was certified; exit with 3 if not."""
     if len(files) != 1:
         raise ModelError("--check takes one file of labels")
-    try:
-        facts = json_format.loads(certificate.read_text(encoding="utf-8"))
-        known = isinstance(facts, dict) and "labels_sha256" in facts
-    except (OSError, UnicodeDecodeError, ValueError):
-        known = False
-    if not known:
-        raise ModelError(f"{certificate.name} was not written by `unelisa certify --certificate`")
+    facts = read_certificate(certificate)
     if check_labels(facts, *_read_labels(files[0])):
         results().print(f"{files[0].name} is the certified file: {facts['guarantee']}")
         return
@@ -274,14 +197,13 @@ def _check(certificate: Path, files: Sequence[Path]) -> None:
 
 def _read_labels(path: Path) -> list[list[str]]:
     """Return the items, labels and statuses in a file of labels."""
-    opened: Any = gzip.open if path.suffix == ".gz" else open
+    import pandas as pd
+
     try:
-        with opened(path, "rt", encoding="utf-8", newline="") as file:
-            reader = csv.DictReader(file)
-            missing = [name for name in LABELED if name not in (reader.fieldnames or ())]
-            if missing:
-                raise VotesError(f"{path.name} has no column {missing[0]}")
-            rows = [[str(row[name]) for name in LABELED] for row in reader]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    except (OSError, ValueError) as error:
         raise VotesError(f"{path.name} cannot be read as a CSV file of labels") from error
-    return [[row[place] for row in rows] for place in range(len(LABELED))]
+    missing = [name for name in LABELED if name not in table]
+    if missing:
+        raise VotesError(f"{path.name} has no column {missing[0]}")
+    return [table[name].tolist() for name in LABELED]

@@ -166,8 +166,8 @@ def _explain(error: BaseException) -> tuple[str, int]:
     # only the place: the error's own words may quote items, which may be patients
     place = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{type(error).__name__} in {Path(place.filename).name}, line {place.lineno}"
-    told = f"this is a bug in unelisa, not a fault of the votes ({where}); please report it"
-    return told, OUR_FAULT
+    sentence = f"this is a bug in unelisa, not a fault of the votes ({where}); please report it"
+    return sentence, OUR_FAULT
 
 
 def _is_interruption(error: BaseException) -> bool:

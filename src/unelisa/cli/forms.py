@@ -65,8 +65,8 @@ def read_options(documented: str) -> tuple[str, dict[str, Any]]:
     Examples
     --------
     >>> words, found = read_options("Fit.\n\n--out FILE: Where labels go.\n--all: All of them.")
-    >>> words, found["out"].metavar, found["out"].help, found["all"].param_decls
-    ('Fit.', 'FILE', 'Where labels go.', ('--all',))
+    >>> words, found["out"].metavar, found["out"].help, found["all"].help
+    ('Fit.', 'FILE', 'Where labels go.', 'All of them.')
     """
     words, panel, entries = [], "", []
     for line in cleandoc(documented).splitlines():
@@ -80,10 +80,10 @@ def read_options(documented: str) -> tuple[str, dict[str, Any]]:
             words.append(line)
     found = {}
     for where, line in entries:
-        declared, _, told = line.partition(": ")
+        declared, _, explained = line.partition(": ")
         name, _, metavar = declared.partition(" ")
         flag = () if metavar else (name,)
         found[name[2:].split("/")[0].replace("-", "_")] = option(
-            metavar or None, told, *flag, panel=where
+            metavar or None, explained, *flag, panel=where
         )
     return "\n".join(words).strip(), found

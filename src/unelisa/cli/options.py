@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from unelisa.cli.files import STDOUT, OutputFiles, check_outputs, output_files
-from unelisa.cli.forms import argument, option
+from unelisa.cli.forms import argument, read_options
 from unelisa.cli.screen import busy, results
 from unelisa.errors import ExpertsWarning, ModelError, VotesError, warn_user
-from unelisa.memory import DEFAULT, VARIABLE, limit_memory
+from unelisa.memory import DEFAULT, VARIABLE, limit_memory, refuse_beyond
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,85 +47,34 @@ METHODS = (
     "wawa",
     "zero-based-skill",
 )
-_HOW_IT_RUNS = "How it runs"
 _TABLE = (
     "CSV, CSV.gz, JSON Lines, Excel, Parquet (a file or a folder) or Feather: one row per vote "
     "(item, voter, vote), or one row per item and one column per voter; - reads CSV from stdin."
 )
-
-
-def _form(metavar: str, words: str) -> Any:
-    return option(metavar, words, panel="How the votes are written")
-
-
-def _run(metavar: str | None, words: str, *names: str, **more: Any) -> Any:
-    return option(metavar, words, *names, panel=_HOW_IT_RUNS, **more)
-
-
-VotesFile = Annotated[Path, argument("VOTES", _TABLE)]
-VotesFiles = Annotated[
-    list[Path],
-    argument("VOTES", f"{_TABLE} Several files are joined by the names of items and voters."),
-]
-ModelFile = Annotated[Path, argument("MODEL", "A model written by `unelisa fit --save`.")]
-Labels = Annotated[str | None, _form("NO,YES", "Your own two labels, the negative one first.")]
-Order = Annotated[
-    str | None, _form("A,B,C", "All classes in their order, from the lowest to the highest.")
-]
-Item = Annotated[str | None, _form("COL", "Column of the items.")]
-_TRUTH = option(
-    "TRUTH",
-    "Table with columns item and label, in the votes' own labels, for some or all items.",
+_, _SHARED = read_options(
+    f"""
+    --truth TRUTH: Table with columns item and label, in the votes' own labels, for some or all
+        items.
+    --show-items: Name items in the report: the most uncertain ones, and all in the labels that the
+        page can save. Off by default, because items may be patients.
+    --keep-votes: Save the votes with the model, so that `update` needs them no more. They name the
+        items, which may be patients: off by default.
+    --prevalence .05|.02-.1|CLASS=.3: How common the positive class is, a share or a range, if you
+        know it: votes do not identify it. CLASS=SHARE names another class; may be repeated.
+    --error 5%: The largest share of wrong labels.
+    --confidence 95%: The chance with which this holds, at least.
+    --wide/--long: One row per item, or one row per vote.
+    --json FILE: Write the results as JSON; - is stdout.
+    --force: Replace existing files, also those that unelisa did not write.
+    How it runs:
+    --quiet: Print no results, only warnings.
+    --strict: End with exit code 3 where the labels cannot be relied on; all files are written.
+    --seed N: Seed of all random numbers.
+    --jobs N: Threads; -1 is every core.
+    --memory 500MB: How much memory the content of a file may take, {DEFAULT} by default. A larger
+        table with one row per item is kept in a temporary file; anything else is refused.
+    """
 )
-TruthFile = Annotated[Path, _TRUTH]
-TruthFileIfAny = Annotated[Path | None, _TRUTH]
-JsonFile = Annotated[
-    Path | None, option("FILE", "Write the results as JSON; - is stdout.", "--json")
-]
-ShowItems = Annotated[
-    bool,
-    option(
-        None,
-        "Name items in the report: the most uncertain ones, and all in the labels that the page "
-        "can save. Off by default, because items may be patients.",
-        "--show-items",
-    ),
-]
-KeepVotes = Annotated[
-    bool,
-    option(
-        None,
-        "Save the votes with the model, so that `update` needs them no more. They name the items, "
-        "which may be patients: off by default.",
-        "--keep-votes",
-    ),
-]
-Prevalence = Annotated[
-    list[str] | None,
-    option(
-        ".05|.02-.1|CLASS=.3",
-        "How common the positive class is, a share or a range, if you know it: votes do not "
-        "identify it. CLASS=SHARE names another class; may be repeated.",
-        "--prevalence",
-    ),
-]
-Error = Annotated[str, option("5%", "The largest share of wrong labels.")]
-Confidence = Annotated[str, option("95%", "The chance with which this holds, at least.")]
-Wide = Annotated[bool, option(None, "One row per item, or one row per vote.", "--wide/--long")]
-Force = Annotated[
-    bool, option(None, "Replace existing files, also those that unelisa did not write.", "--force")
-]
-Quiet = Annotated[bool, _run(None, "Print no results, only warnings.", "--quiet", "-q")]
-Strict = Annotated[
-    bool,
-    _run(
-        None,
-        "End with exit code 3 where the labels cannot be relied on; all files are written.",
-        "--strict",
-    ),
-]
-Seed = Annotated[int, _run("N", "Seed of all random numbers.", min=0)]
-Jobs = Annotated[int, _run("N", "Threads; -1 is every core.")]
 
 
 def _limit_memory(context: typer.Context, size: str | None) -> str | None:
@@ -134,17 +83,30 @@ def _limit_memory(context: typer.Context, size: str | None) -> str | None:
     return size
 
 
-Memory = Annotated[
-    str | None,
-    _run(
-        "500MB",
-        f"How much memory the content of a file may take, {DEFAULT} by default. A larger table "
-        "with one row per item is kept in a temporary file; anything else is refused.",
-        "--memory",
-        envvar=VARIABLE,
-        callback=_limit_memory,
-    ),
+_SHARED["json"].default, _SHARED["quiet"].param_decls = "--json", ("-q",)
+_SHARED["seed"].min = 0
+_SHARED["memory"].envvar, _SHARED["memory"].callback = VARIABLE, _limit_memory
+VotesFile = Annotated[Path, argument("VOTES", _TABLE)]
+VotesFiles = Annotated[
+    list[Path],
+    argument("VOTES", f"{_TABLE} Several files are joined by the names of items and voters."),
 ]
+ModelFile = Annotated[Path, argument("MODEL", "A model written by `unelisa fit --save`.")]
+TruthFile = Annotated[Path, _SHARED["truth"]]
+TruthFileIfAny = Annotated[Path | None, _SHARED["truth"]]
+JsonFile = Annotated[Path | None, _SHARED["json"]]
+ShowItems = Annotated[bool, _SHARED["show_items"]]
+KeepVotes = Annotated[bool, _SHARED["keep_votes"]]
+Prevalence = Annotated[list[str] | None, _SHARED["prevalence"]]
+Error = Annotated[str, _SHARED["error"]]
+Confidence = Annotated[str, _SHARED["confidence"]]
+Wide = Annotated[bool, _SHARED["wide"]]
+Force = Annotated[bool, _SHARED["force"]]
+Quiet = Annotated[bool, _SHARED["quiet"]]
+Strict = Annotated[bool, _SHARED["strict"]]
+Seed = Annotated[int, _SHARED["seed"]]
+Jobs = Annotated[int, _SHARED["jobs"]]
+Memory = Annotated[str | None, _SHARED["memory"]]
 
 
 class RunForm(NamedTuple):
@@ -179,23 +141,28 @@ class VotesForm(NamedTuple):
     How the votes are written:
     --coding auto|pm1|01|snorkel: pm1: -1 no, 0 abstained, 1 yes. 01: 0 no, 1 yes. snorkel: -1
         abstained, 0 no, 1 yes.
+    --labels NO,YES: Your own two labels, the negative one first.
+    --order A,B,C: All classes in their order, from the lowest to the highest.
+    --item COL: Column of the items.
     --voter COL: Column of the voters.
     --vote COL: Column of the votes.
     --voters A,B,C: The only voters to read.
     --drop X,Y: Voters to omit, and columns without votes, such as minutes or comments.
     --duplicates first|last|drop|refuse: Which of different votes of one voter on one item counts,
         in the order of the rows; drop: none of them. By default they are refused.
+    --header item,voter,vote: The names of the columns of a text file that has none.
     """
 
     coding: str | None = None
-    labels: Labels = None
-    order: Order = None
-    item: Item = None
+    labels: str | None = None
+    order: str | None = None
+    item: str | None = None
     voter: str | None = None
     vote: str | None = None
     voters: str | None = None
     drop: str | None = None
     duplicates: str = "refuse"
+    header: str | None = None
 
     @property
     def columns(self) -> "ColumnNames":
@@ -233,12 +200,15 @@ class VotesForm(NamedTuple):
             tables = [
                 VoteTable(Path("stdin.csv"), coding, columns, content)
                 if path == STDIN
-                else VoteTable(path, coding, columns)
+                else VoteTable(path, coding, columns, self._add_header(path))
                 for path in paths
             ]
             try:
                 return join_tables(tables, self.duplicates)  # type: ignore[arg-type]
             except VotesError as error:
+                if "seems to have no header" in error.message:
+                    way = "or pass --header item,voter,vote for one row per vote"
+                    raise VotesError(f"{error.message}, {way}") from None
                 declared = self.labels or self.order
                 if declared is None or "label" not in error.about:
                     raise
@@ -246,6 +216,21 @@ class VotesForm(NamedTuple):
                 name = f"--{'labels' if self.labels else 'order'} {declared[:80]}"
                 sentence = f"{error.message}: it is not in {name}"
                 raise VotesError(sentence, *error.hints) from None
+
+    def _add_header(self, path: Path) -> bytes | None:
+        """Return the content of a text file below the names of its columns, if they are given."""
+        if self.header is None:
+            return None
+        from unelisa.sources.files import check_readable
+
+        check_readable(path)
+        if path.suffix.lower() not in (".csv", ".tsv", ".txt"):
+            raise VotesError(f"--header is for text tables (.csv, .tsv, .txt), not for {path.name}")
+        refuse_beyond(path.stat().st_size, path.name)
+        rows = path.read_bytes()
+        first = rows.partition(b"\n")[0]
+        mark = next((mark for mark in b",;\t|" if mark in first), ord(","))
+        return self.header.encode().replace(b",", bytes([mark])) + b"\n" + rows
 
     def choose_coding(self, usual: "CodingChoice") -> "CodingChoice":
         """Return the coding that was asked for, or the usual one."""
@@ -278,6 +263,10 @@ def split_names(listed: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in names if name.strip())
 
 
+_, _FORM = read_options(VotesForm.__doc__ or "")
+Labels = Annotated[str | None, _FORM["labels"]]
+Order = Annotated[str | None, _FORM["order"]]
+Item = Annotated[str | None, _FORM["item"]]
 USUAL_FORM = VotesForm()
 USUAL_RUN = RunForm()
 

@@ -11,6 +11,7 @@ from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.phenotype_cases import Charts, find_cases, load_kept
 from unelisa.cli.phenotype_config import PhenotypeConfig, read_config
+from unelisa.cli.phenotype_reviews import read_reviews
 from unelisa.cli.screen import bare_table, figure, printable, results, tell_end, tell_written
 from unelisa.ehr.omop.cohort import COLUMNS, check_cohort, write_cohort
 from unelisa.ehr.omop.database import is_server, open_database
@@ -63,6 +64,13 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
             metavar="FILE", help="Table of reviewed charts: person_id and label, for some patients."
         ),
     ] = None,
+    reviews: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Table of reviews by several readers, such as LLMs: person_id, reviewer, isCase.",
+        ),
+    ] = None,
     save: Annotated[
         Path | None, typer.Option(metavar="MODEL", help="Save the fitted model to a file.")
     ] = None,
@@ -93,15 +101,16 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
         *(report, save),
         tables=(out, cohort, drawn),
         json=json,
-        inputs=(config, gold, model, *list_database(database)),
+        inputs=(config, gold, reviews, model, *list_database(database)),
         force=force,
     )
     if report is not None:
         require_jinja()
-    if model is not None and (gold, save) != (None, None):
-        raise ModelError("--gold and --save apply to a fit; omit them with --model")
+    if model is not None and (gold, reviews, save) != (None, None, None):
+        raise ModelError("--gold, --reviews and --save apply to a fit; omit them with --model")
     wanted = read_config(config)
     reviewed = None if gold is None else read_charts(gold)
+    reviewed = reviewed if reviews is None else read_reviews(reviews, reviewed)
     kept, wanted = load_kept(model, wanted)
     if insert:
         check_insertion(database, wanted)
@@ -118,7 +127,7 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
         files.write_json(json, found.facts)
         if insert:
             with open_database(database, read_only=False) as connection:
-                write_cohort(connection, found.cohort, wanted.schemas.results)
+                write_cohort(connection, found.cohort, *wanted.schemas[2:])
     screen = results(quiet=quiet or STDOUT in (out, json))
     show_phenotype(screen, found.facts)
     tell_written(screen, out, report, cohort, drawn, save, json)
@@ -137,7 +146,7 @@ def sum_up(reliable: bool, reviewed: bool) -> tuple[str, str, str]:
 def check_insertion(database: str, wanted: PhenotypeConfig) -> None:
     """Reject a cohort that cannot be inserted before counting, which may take long."""
     with open_database(database, read_only=False) as connection:
-        check_cohort(connection, wanted.cohort, wanted.schemas.results)
+        check_cohort(connection, wanted.cohort, *wanted.schemas[2:])
 
 
 def list_database(database: str) -> list[Path]:
@@ -174,11 +183,11 @@ def read_charts(path: Path) -> Charts:
 def show_phenotype(screen: Console, facts: dict[str, Any]) -> None:
     """Print what was counted and found."""
     for step in facts["steps"]:
-        told = f"{step['what']}: {step['rows']:,} rows in {step['seconds']:.1f} s"
-        screen.print(told, markup=False)
+        took = f"{step['rows']:,} rows in {step['seconds']:.1f} s"
+        screen.print(f"{step['what']}: {took}", markup=False)
     for one in facts["rare"]:
-        told = f"{one['domain']}: {one['kept']:,} of {one['found']:,} features are frequent enough"
-        screen.print(told, markup=False)
+        kept = f"{one['kept']:,} of {one['found']:,} features are frequent enough"
+        screen.print(f"{one['domain']}: {kept}", markup=False)
     for one in facts["flaws"]:
         if one["number"]:
             screen.print(f"{one['what']}: {one['share']:.1%}", markup=False)
@@ -196,5 +205,6 @@ def show_phenotype(screen: Console, facts: dict[str, Any]) -> None:
     table.add_column("reason", overflow="fold")
     for one in selected[:LONGEST_TABLE]:
         weight = figure(one["weight"], "+.2f")
-        table.add_row(printable(one["feature"]), weight, Text(one["reason"]))
+        name = f" ({one['name']})" if one.get("name") else ""
+        table.add_row(printable(one["feature"] + name), weight, Text(one["reason"]))
     screen.print(table)

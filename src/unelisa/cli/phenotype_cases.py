@@ -19,11 +19,12 @@ from unelisa.ehr.omop.persons import (
     SEXES,
     Persons,
     Row,
+    date_anchors,
     describe_groups,
     describe_persons,
     list_flaws,
 )
-from unelisa.ehr.omop.records import list_spans
+from unelisa.ehr.omop.records import list_spans, name_concepts
 from unelisa.ehr.phenotyper import Phenotyper
 from unelisa.errors import ModelError, RecordsError, UnelisaWarning, replay_warnings, warn_user
 from unelisa.kernels.compilation import Stopwatch
@@ -89,7 +90,7 @@ def find_cases(
     dated: bool,
 ) -> Cases:
     """Return the labels of all patients in a database, by a kept phenotyper or a new one."""
-    request, (cdm, vocabulary, _) = wanted.request, wanted.schemas
+    request, (cdm, vocabulary, *_) = wanted.request, wanted.schemas
     with busy("opening the database") as status, open_database(database) as connection:
         tables = OmopTables.of(connection, cdm, vocabulary)
         counts = count_patients(tables, request, lambda what: status.update(f"{what} ..."))
@@ -100,6 +101,8 @@ def find_cases(
         related = find_related(tables, request, wanted.anchors) if kept is None else []
         status.update("finding the cases ...")
         labeled = _label_patients(counts.table, people, wanted, charts, kept or related)
+        names = name_concepts(tables, labeled.list_selected())
+        onset = date_anchors(tables, request, wanted.anchors, counts.table.index, people.born)
         rows = None
         if dated:
             status.update("dating the cohort ...")
@@ -113,20 +116,22 @@ def find_cases(
         reliable=facts["reliable"] and labeled.doubt is None,
         unobserved=0 if people.observed is None else int((~people.observed).sum()),
         excluded=int((~people.possible).sum()),
-        groups=_compare_groups(labeled, people, request.utilization),
+        groups=_compare_groups(labeled, people, onset, request.utilization),
         flaws=[{**one._asdict(), "share": one.share} for one in flaws],
         rare=[
             {"domain": domain, "kept": frequent, "found": found}
             for domain, (frequent, found) in counts.screened.items()
         ],
     )
+    for one in facts["features"]:
+        one["name"] = names.get(one["feature"], "")
     active = (counts.table > 0).any(axis=1).to_numpy()
     able = labeled.persons[people.eligible], shown
     return Cases(_list_labels(labeled, people, active), labeled.model, facts, rows, *able)
 
 
 class Labeled(NamedTuple):
-    """The patients of a fit, the model, P(case) and label of everybody, and what is to be told."""
+    """The patients of a fit, the model, P(case) and label of everybody, and the warnings."""
 
     counts: "pd.DataFrame"
     model: Phenotyper
@@ -136,6 +141,11 @@ class Labeled(NamedTuple):
     doubt: str | None
     warnings: list[str]
     seconds: float
+
+    def list_selected(self) -> list[str]:
+        """Return the features that the model uses."""
+        table = self.model.features_
+        return [str(name) for name in table["feature"][table["selected"]]]
 
 
 def _label_patients(
@@ -195,16 +205,22 @@ def find_doubt(people: Persons, flagged: NDArray[np.bool_]) -> str | None:
     return doubt
 
 
-def _compare_groups(labeled: Labeled, people: Persons, utilization: str | None) -> list[Row]:
+def _compare_groups(
+    labeled: Labeled,
+    people: Persons,
+    onset: NDArray[np.float64] | None,
+    utilization: str | None,
+) -> list[Row]:
     """Return the table of cases and others among the eligible patients."""
-    able, female = people.eligible, None
+    female = None
     if people.sex is not None:
-        known = np.isin(people.sex, list(SEXES.values()))
-        female = np.where(known, people.sex == SEXES["female"], np.nan)[able]
-    age = None if people.age is None else people.age[able]
+        told = np.isin(people.sex, list(SEXES.values()))
+        female = np.where(told, people.sex == SEXES["female"], np.nan)
+    facts = {"age in years": people.age, "age at the first anchor": onset, "female": female}
+    able = people.eligible
+    known = {name: None if one is None else one[able] for name, one in facts.items()}
     anchors = [str(name) for name in labeled.model.anchors]
-    flagged = labeled.flagged[able]
-    return describe_groups(labeled.counts, flagged, utilization, age, female, anchors)
+    return describe_groups(labeled.counts, labeled.flagged[able], known, utilization, anchors)
 
 
 def _list_labels(

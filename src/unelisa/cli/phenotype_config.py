@@ -15,39 +15,24 @@ from unelisa.ehr.omop.requests import CountRequest, Request, parse_all, parse_re
 from unelisa.errors import ModelError, RecordsError
 from unelisa.sources.files import check_readable
 
-# table -> key -> what it must be
-_KEYS: dict[str, dict[str, tuple[type, ...]]] = {
-    "records": {
-        "features": (list,),
-        "utilization": (str,),
-        "entry": (list,),
-        "first_day": (date,),
-        "last_day": (date,),
-        "index": (list,),
-        "before": (int,),
-        "after": (int,),
-        "least_share": (float, int),
-        "least_patients": (int,),
-        "schema": (str,),  # as in version 0.1.0: that of [cdm]
-    },
-    "cdm": {"schema": (str,)},
-    "vocabulary": {"schema": (str,)},
-    "results": {"schema": (str,)},
-    "phenotype": {
-        "anchors": (list,),
-        "prevalence": (float, int, list),
-        "seed": (int,),
-        "sex": (str,),
-        "age": (list,),
-    },
-    "cohort": {"number": (int,)},
+# table -> its keys and what they must be; [records] has a schema as in version 0.1.0, that of [cdm]
+_TABLES = {
+    "records": "features:list utilization:str entry:list first_day:date last_day:date index:list "
+    "before:int after:int least_share:number least_patients:int schema:str",
+    "cdm": "schema:str",
+    "vocabulary": "schema:str",
+    "results": "schema:str table:str",
+    "phenotype": "anchors:list prevalence:share seed:int sex:str age:list",
+    "cohort": "number:int",
 }
-_WORDS = {
-    list: "a list of strings",
-    str: "a string",
-    date: "a date",
-    float: "a number",
-    int: "an integer",
+_KEYS = {table: dict(pair.split(":") for pair in keys.split()) for table, keys in _TABLES.items()}
+_KINDS: dict[str, tuple[tuple[type, ...], str]] = {
+    "list": ((list,), "a list of strings"),
+    "str": ((str,), "a string"),
+    "date": ((date,), "a date"),
+    "int": ((int,), "an integer"),
+    "number": ((float, int), "a number"),
+    "share": ((float, int, list), "a number"),
 }
 _PAIRS = {
     "age": "two integers, such as [12, 55]",
@@ -68,6 +53,7 @@ class Schemas(NamedTuple):
     cdm: str | None = None
     vocabulary: str | None = None
     results: str | None = None
+    cohort: str = "cohort"  # the table of cohorts in `results`
 
 
 @dataclass(frozen=True)
@@ -180,13 +166,14 @@ def _read_request(records: dict[str, Any], anchors: list[str]) -> CountRequest:
 
 def _read_schemas(content: dict[str, Any]) -> Schemas:
     """Return the schemas; cohorts are where the records are, unless the file says otherwise."""
-    named = {name: content.get(name, {}).get("schema") for name in Schemas._fields}
+    named = {name: content.get(name, {}).get("schema") for name in ("cdm", "vocabulary", "results")}
     older = content.get("records", {}).get("schema")
     if older is not None and named["cdm"] not in {None, older}:
         raise ModelError("schema under [records] and under [cdm] differ; keep the latter")
     cdm = older if named["cdm"] is None else named["cdm"]
     results = cdm if named["results"] is None else named["results"]
-    return Schemas(cdm, named["vocabulary"], results)
+    table = content.get("results", {}).get("table", "cohort")
+    return Schemas(cdm, named["vocabulary"], results, table)
 
 
 def _check_values(config: PhenotypeConfig) -> None:
@@ -214,14 +201,13 @@ def _check(content: dict[str, Any]) -> None:
                 f"{', '.join(f'[{name}]' for name in _KEYS)}"
             )
         for key, value in values.items():
-            kinds = _KEYS[table].get(key)
-            if kinds is None:
+            if key not in _KEYS[table]:
                 known = ", ".join(_KEYS[table])
                 raise ModelError(f"[{table}] has no key {key[:40]!r}; use {known}")
+            kinds, words = _KINDS[_KEYS[table][key]]
             # a bool is an int in Python
             if not isinstance(value, kinds) or isinstance(value, bool) or not _is_list(key, value):
-                words = _PAIRS.get(key, _WORDS[kinds[0]])
-                raise ModelError(f"{key} under [{table}] must be {words}")
+                raise ModelError(f"{key} under [{table}] must be {_PAIRS.get(key, words)}")
 
 
 def _is_list(key: str, value: Any) -> bool:

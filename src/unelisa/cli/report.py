@@ -1,10 +1,9 @@
 """`unelisa report`: a page on a saved model."""
 
-import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from unelisa.analysis.certify import hash_votes
+from unelisa.analysis.certify import hash_votes, read_certificate
 from unelisa.analysis.judged import Judged, Reference
 from unelisa.cli import options
 from unelisa.cli.forms import argument, takes_form
@@ -52,7 +51,9 @@ def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
             known = options.read_known(truth, table)
             reference = Reference.of(fitted, judged, known.scored_signs())
         if certificate is not None:
-            facts = _read_certificate(certificate, hash_votes(fitted._reenter(table)))
+            facts = read_certificate(certificate)
+            if facts.get("votes_sha256") != hash_votes(fitted._reenter(table)):
+                raise ModelError(f"{certificate.name} is the certificate of other votes")
     with busy("writing"), run.files() as files:
         findings = collect_findings(fitted, judged, reference, show_items=show_items)
         findings["certificate"] = facts
@@ -60,17 +61,3 @@ def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         files.write_text(out, render_report({**findings, **more}, judged, (votes or model).name))
         files.write_json(run.json, findings)
     tell_written(run.screen(), out)
-
-
-def _read_certificate(path: Path, votes: str) -> dict[str, Any]:
-    """Return a certificate, or refuse a file that is none, or that of other votes."""
-    try:
-        facts: Any = json.loads(path.read_text(encoding="utf-8"))
-        known = isinstance(facts, dict) and {"guarantee", "votes_sha256"} <= facts.keys()
-    except (OSError, UnicodeDecodeError, ValueError):
-        known = False
-    if not known:
-        raise ModelError(f"{path.name} was not written by `unelisa certify --certificate`")
-    if facts["votes_sha256"] != votes:
-        raise ModelError(f"{path.name} is the certificate of other votes; certify these")
-    return dict(facts)

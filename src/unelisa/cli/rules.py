@@ -46,6 +46,8 @@ from unelisa.sources.text import TextTable, measure_text
 if TYPE_CHECKING:
     import pandas as pd
 
+_ENDS = ("", "Ci95Lb", "Ci95Ub")
+_CELLS = ("truePositives", "trueNegatives", "falsePositives", "falseNegatives")
 _TITLES = ("sensitivity", "specificity", "PPV", "NPV")  # of QUANTITIES
 
 
@@ -69,6 +71,12 @@ def rules(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="figures.csv", help="Write the figures of each rule.")
+    ] = None,
+    phevaluator: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="phevaluator.csv", help="Write the figures with the columns of PheValuator."
+        ),
     ] = None,
     report: Annotated[
         Path | None,
@@ -117,7 +125,7 @@ def rules(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     inputs = tables or [one for source in sources for one in list_database(source)]
     check_outputs(
         report,
-        tables=(out, review, write_patterns),
+        tables=(out, phevaluator, review, write_patterns),
         json=json,
         inputs=(config, charts, *inputs),
         force=force,
@@ -132,7 +140,7 @@ def rules(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         raise ModelError("name one database and --config rules.toml, or use --pattern-table")
     wanted = read_rules_config(config)
     if write_patterns is not None:
-        if (charts, out, report, review, json) != (None,) * 5:
+        if (charts, out, phevaluator, report, review, json) != (None,) * 6:
             raise ModelError("--write-patterns only counts: omit the other outputs and --charts")
         _write_patterns(read_patients(sources[0], wanted), write_patterns, suppress, force)
         return
@@ -141,7 +149,29 @@ def rules(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     found = judge_rules(patients, wanted.phenotype, reviewed)
     facts = {"title": wanted.phenotype.title, **describe_overlap(*patients.list_flags())}
     outcome = Outcome(found, facts, patients)
+    if phevaluator is not None:
+        with output_files(force) as files:
+            files.write_csv(phevaluator, *export_figures(found, facts))
     _finish(outcome, out, report, json, force, review, (n, wanted.phenotype.seed))
+
+
+def export_figures(
+    figures: "pd.DataFrame", facts: dict[str, Any]
+) -> tuple[list[str], list[list[Any]]]:
+    """Return header and rows as PheValuator writes them; no number of patients below 10."""
+    header = ["phenotype", "cutPoint", *(q + end for q in QUANTITIES for end in _ENDS)]
+    header += [*_CELLS, "estimatedPrevalence"]
+    rows = []
+    for row in figures.to_dict("records"):
+        n, flagged = facts["patients"], facts["flagged"][row["rule"]]
+        true, cleared = row["ppv"] * flagged, row["npv"] * (n - flagged)
+        cells = [true, cleared, flagged - true, n - flagged - cleared]
+        known = [row[q + end] for q in QUANTITIES for end in ("", "_low", "_high")]
+        shown = ["" if np.isnan(x) or 0 < x < FEWEST_SHOWN else round(x) for x in cells]
+        share = (true + n - flagged - cleared) / n
+        plain = ["" if make_plain(x) is None else round(x, 4) for x in (*known, share)]
+        rows.append([row["rule"], "EV", *plain[:-1], *shown, plain[-1]])
+    return header, rows
 
 
 class Patients(NamedTuple):
@@ -171,10 +201,11 @@ def read_patients(database: str, wanted: RulesConfig) -> Patients:
     import pandas as pd
 
     phenotype = wanted.phenotype
-    request, (cdm, vocabulary, results_in) = phenotype.request, phenotype.schemas
+    request, (cdm, vocabulary, place, cohort) = phenotype.request, phenotype.schemas
     with busy("opening the database") as status, open_database(database) as connection:
         tables = OmopTables.of(connection, cdm, vocabulary)
-        cohorts = tables if results_in == cdm else OmopTables.of(connection, results_in)
+        named = any(isinstance(source, int) for source in wanted.rules.values())
+        cohorts = OmopTables.of(connection, place, cohort=cohort) if named else tables
         counts = count_patients(tables, request, lambda what: status.update(f"{what} ...")).table
         window, spans = request.record_window, list_spans(tables, request)
         people = describe_persons(tables, counts.index, phenotype.limits, window, spans)
@@ -285,10 +316,10 @@ def _draw(patients: Patients, n: int, seed: int) -> Iterator[tuple[Any, ...]]:
 
 
 def show_figures(screen: Console, rows: Sequence[dict[str, Any]], facts: dict[str, Any]) -> None:
-    """Print the figures of each rule with their intervals, and why some cannot be told."""
+    """Print the figures of each rule with their intervals, and why some are missing."""
     if "patients" in facts:
-        told = f"{facts['patients']:,} patients; the rules disagree on {facts['disagree']:,}"
-        screen.print(Text(told, "bold"))
+        summary = f"{facts['patients']:,} patients; the rules disagree on {facts['disagree']:,}"
+        screen.print(Text(summary, "bold"))
     table = bare_table(2)
     if "site" in rows[0]:
         table.add_column("site", max_width=16, overflow="fold")
@@ -310,13 +341,13 @@ def show_figures(screen: Console, rows: Sequence[dict[str, Any]], facts: dict[st
 def _show_prevalences(screen: Console, rows: Sequence[dict[str, Any]]) -> None:
     known = {row["site"]: row["prevalence"] for row in rows if row["prevalence"] is not None}
     if known:
-        told = ", ".join(f"{site} {share:.1%}" for site, share in known.items())
-        screen.print(printable(f"prevalence: {told}", longest=1000), soft_wrap=True)
+        listed = ", ".join(f"{site} {share:.1%}" for site, share in known.items())
+        screen.print(printable(f"prevalence: {listed}", longest=1000), soft_wrap=True)
 
 
 def _write(row: dict[str, Any], name: str) -> str:
     value, low, high = (row[name + ending] for ending in ("", "_low", "_high"))
-    return "cannot be told" if value is None else f"{value:.0%} ({low:.0%} to {high:.0%})"
+    return "no estimate" if value is None else f"{value:.0%} ({low:.0%} to {high:.0%})"
 
 
 def show_overlap(screen: Console, facts: dict[str, Any]) -> None:

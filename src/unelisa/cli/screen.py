@@ -82,7 +82,7 @@ def complain(sentence: str, kind: str = "Error", style: str = "bold red") -> Non
     asides().print(Text.assemble((f"{kind}: ", style), strip_controls(sentence)), soft_wrap=True)
 
 
-def spell_hints(told: Any) -> str:
+def spell_hints(issue: Any) -> str:
     """Return the sentence of an error or warning, its hints spelled as options.
 
     Examples
@@ -93,7 +93,7 @@ def spell_hints(told: Any) -> str:
     >>> spell_hints(VotesError("only one label", Hint("coding", ("no", "yes"))))
     'only one label; pass --labels no,yes'
     """
-    return join_hints(told.message, [_spell_option(hint) for hint in told.hints])
+    return join_hints(issue.message, [_spell_option(hint) for hint in issue.hints])
 
 
 def _spell_option(hint: Hint) -> str:
@@ -155,14 +155,14 @@ def announce_compilation() -> Iterator[None]:
     lost = "in every run, as there is no private folder to cache the result"
     said: list[str] = []
 
-    def tell() -> None:
+    def announce() -> None:
         from unelisa.kernels.caching import cache_folder
 
         if not said:
             said.append(f"Compiling the kernels ({kept if cache_folder() else lost}) ...")
             asides().print(said[0], style="dim", soft_wrap=True)
 
-    with compilation.on_compilation(tell):
+    with compilation.on_compilation(announce):
         yield
 
 
@@ -187,9 +187,9 @@ def tell_written(screen: Console, *paths: Path | None) -> None:
 
 def tell_end(screen: Console, trust: str, worst: str, then: str) -> None:
     """Print the three lines that end a fit: how far to trust it, the worst voters, what is next."""
-    for what, told in (("Trust", trust), ("Worst voters", worst), ("Next", then)):
-        if told:
-            line = Text.assemble((f"{what}: ", "bold"), strip_controls(told))
+    for what, words in (("Trust", trust), ("Worst voters", worst), ("Next", then)):
+        if words:
+            line = Text.assemble((f"{what}: ", "bold"), strip_controls(words))
             screen.print(line, soft_wrap=True)
 
 

@@ -81,12 +81,6 @@ class ClassCounts(NamedTuple):
         Its increments log (x + k_1) / (x + k_0) + log p_1 / p_0, p = m / (m + k), change sign at
         most once: where k_1 < k_0 the ratio falls and then rises, else it rises and then falls. It
         stays at its minimum before the turn, at its maximum after it, and at 0 if it never rises.
-
-        Examples
-        --------
-        >>> falls_first = ClassCounts(np.log([1.0, 9.0]), 0.0, np.array([20.0, 0.6]))
-        >>> falls_first.log_ratio(np.arange(4, dtype=np.float32), np.zeros(4)).round(1)
-        array([-1.2, -1.2, -0.8,  0. ])
         """
         mean, size = self.means(use), self.sizes[:, None]
         x = self._hold(counts.astype(np.float64), mean)
@@ -216,16 +210,6 @@ def fit_anchors(
 
     `counts` is patients x anchors, `log_use` log(1 + u), `expected` the approximate prevalence if
     known, and `known` -1 / +1 for patients whose truth is known, else 0.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> case = rng.random(4000) < .2
-    >>> counts = rng.poisson(np.where(case, 9, .5)[:, None], (4000, 2)).astype(np.float32)
-    >>> use = known = np.zeros(4000)
-    >>> model = fit_anchors(counts, use, counts.sum(axis=1), None, known)
-    >>> round(model.prevalence, 1)
-    0.2
     """
     mean_use = float(log_use.mean())
     use = log_use - mean_use

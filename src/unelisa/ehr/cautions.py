@@ -32,6 +32,7 @@ LEAST_PPV = 0.5  # more false cases than true ones
 # of two anchors, above which they count the same records; .18 to .93 between others
 COPIED = 0.97
 ABOUT = 1.5  # a prevalence that is one number is true within this factor
+LOW_PPV = "the PPV cannot be estimated without charts"
 FEWEST_BINARY = 3  # anchors that are present or absent, to learn how often they are wrong
 
 
@@ -149,49 +150,48 @@ def list_doubts(
 
     `stated` says whether the prevalence was stated.
     """
+    anchors = roles.anchors
     return [
-        *_doubt_copies(table, roles),
-        *_doubt_binary(table.values[:, roles.anchors], fitted),
-        *_doubt_anchors(table, roles.anchors, fitted.phenotype.anchor_model),
-        *_doubt_pairs(table, roles.anchors),
-        *_doubt_utilization(table, roles.anchors, fitted.chances),
-        *_doubt_prevalence(table.values[:, roles.anchors], fitted.chances),
-        *_doubt_labels(fitted, len(roles.anchors), stated),
+        *_doubt_anchors(table, roles, fitted),
+        *_doubt_pairs(table, anchors),
+        *_doubt_utilization(table, anchors, fitted.chances),
+        *_doubt_prevalence(table.values[:, anchors], fitted.chances),
+        *_doubt_labels(fitted, len(anchors), stated),
     ]
 
 
-def _doubt_copies(table: CountTable, roles: Roles) -> Iterator[str]:
+def _doubt_anchors(table: CountTable, roles: Roles, fitted: PhenotypeFit) -> Iterator[str]:
+    """Yield anchors that are copies, only present or absent, too rare, or not of cases."""
     for copy, original in roles.copies.items():
-        one, other = (str(table.features[place])[:60] for place in (original, copy))
         yield (
-            f"the anchors {one!r} and {other!r} count the same records and are one anchor: name "
-            "another one that is recorded independently"
+            f"the anchors {_name(table, original)} and {_name(table, copy)} count the same records "
+            "and are one anchor: name another one that is recorded independently"
         )
-
-
-def _doubt_binary(counts: NDArray[np.floating], fitted: PhenotypeFit) -> Iterator[str]:
-    binary = [is_binary(column) for column in counts.T]
+    columns = [table.values[:, place] for place in roles.anchors]
+    binary = [is_binary(column) for column in columns]
     if all(binary) and len(binary) < FEWEST_BINARY and fitted.performance.ppv.basis == MODEL:
         yield (
             "the anchors are only present or absent, and how often fewer than "
             f"{FEWEST_BINARY} of them are wrong cannot be estimated: name another one, count "
             "records, or review charts"
         )
-
-
-def _doubt_anchors(table: CountTable, anchors: Places, model: AnchorModel) -> Iterator[str]:
-    for place, found in zip(anchors, model.anchors, strict=True):
-        name, repeated = str(table.features[place])[:60], int((table.values[:, place] >= 2).sum())
-        if repeated < ENOUGH_REPEATED and not is_binary(table.values[:, place]):
+    models = fitted.phenotype.anchor_model.anchors
+    for place, column, absent, found in zip(roles.anchors, columns, binary, models, strict=True):
+        name, repeated = _name(table, place), int((column >= 2).sum())
+        if repeated < ENOUGH_REPEATED and not absent:
             yield (
-                f"only {repeated} patients have two records of the anchor {name!r}, and with fewer "
+                f"only {repeated} patients have two records of the anchor {name}, and with fewer "
                 f"than {ENOUGH_REPEATED} estimates vary widely; use more patients or another anchor"
             )
         if found.levels[1] <= found.levels[0]:
             yield (
-                f"the anchor {name!r} is not more frequent among cases: the anchors contradict "
+                f"the anchor {name} is not more frequent among cases: the anchors contradict "
                 "each other; choose others"
             )
+
+
+def _name(table: CountTable, place: int) -> str:
+    return repr(str(table.features[place])[:60])
 
 
 def _doubt_pairs(table: CountTable, anchors: Places) -> Iterator[str]:
@@ -199,10 +199,9 @@ def _doubt_pairs(table: CountTable, anchors: Places) -> Iterator[str]:
     found = correlate(free, free)
     for s, t in combinations(range(len(anchors)), 2):
         if found[s, t] < SCREEN:
-            one, other = (str(table.features[anchors[k]])[:60] for k in (s, t))
             yield (
-                f"the anchors {one!r} and {other!r} do not go together (correlation "
-                f"{found[s, t]:.2f}): choose anchors of the same disease"
+                f"the anchors {_name(table, anchors[s])} and {_name(table, anchors[t])} do not go "
+                f"together (correlation {found[s, t]:.2f}): choose anchors of the same disease"
             )
 
 
@@ -214,8 +213,7 @@ def _doubt_utilization(table: CountTable, anchors: Places, chances: Floats) -> I
     use, what = table.log_use, "utilization"
     if table.utilization is None:
         others = np.delete(table.values, anchors, axis=1)
-        use = np.log1p(others.sum(axis=1, dtype=np.float64))
-        what = "the sum of all other counts"
+        use, what = np.log1p(others.sum(axis=1, dtype=np.float64)), "the sum of all other counts"
     counts = np.log1p(table.values[:, anchors])
     free = remove_utilization(counts, use)
     found = correlate(np.column_stack([use, free]), chances[:, None])[:, 0]
@@ -229,8 +227,8 @@ def _doubt_utilization(table: CountTable, anchors: Places, chances: Floats) -> I
     for place, tie in zip(anchors, correlate(counts, use[:, None])[:, 0], strict=True):
         if tie > FOLLOWS:
             yield (
-                f"the anchor {str(table.features[place])[:60]!r} follows {what} (correlation "
-                f"{tie:.2f}): it shows how much care a patient gets; choose another one"
+                f"the anchor {_name(table, place)} follows {what} (correlation {tie:.2f}): it "
+                "shows how much care a patient gets; choose another one"
             )
 
 
@@ -258,23 +256,19 @@ def _doubt_prevalence(counts: NDArray[np.floating], chances: Floats) -> Iterator
 
 def _doubt_labels(fitted: PhenotypeFit, n_anchors: int, stated: bool) -> Iterator[str]:
     flagged, ppv = fitted.chances >= THRESHOLD, fitted.performance.ppv
+    few = f"as few as {ppv.low:.0%} of the patients labeled as cases may be cases"
     if flagged.all() or not flagged.any():
         who = "every patient" if flagged.all() else "no patient"
         yield f"{who} is labeled as a case: choose other anchors, or use more patients"
     elif n_anchors == 1 and ppv.basis == MODEL:
         yield (
-            "a single anchor cannot be compared with another one, and as few as "
-            f"{ppv.low:.0%} of the patients labeled as cases may be cases: name a second anchor, "
-            "or review charts"
+            f"a single anchor cannot be compared with another one, and {few}: name a second "
+            "anchor, or review charts"
         )
     elif ppv.low < LEAST_PPV and ppv.basis == MODEL:
         yield (
-            "the PPV cannot be estimated without charts: if the anchors share an error of ordinary "
-            f"size, as few as {ppv.low:.0%} of the patients labeled as cases may be cases; review "
-            f"charts{'' if stated else ', or state the prevalence'}"
+            f"{LOW_PPV}: if the anchors share an error of ordinary size, {few}; review charts"
+            f"{'' if stated else ', or state the prevalence'}"
         )
     elif ppv.low < LEAST_PPV:
-        yield (
-            f"by the charts, as few as {ppv.low:.0%} of the patients labeled as cases may be cases:"
-            " choose other anchors, or review more"
-        )
+        yield f"by the charts, {few}: choose other anchors, or review more"

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators.known import list_labels, put_in_order
+from unelisa.ehr.counts import Floats
 from unelisa.errors import VotesError
 from unelisa.votes.coding import CodingChoice, settle_coding
 
@@ -19,11 +20,17 @@ class ReviewedCharts(NamedTuple):
     """-1 / +1 per patient, 0 if the chart was not reviewed, and the user's (negative, positive).
 
     A chart weighs as many patients as it stands for: 1 / the share of its stratum that was drawn.
+    Its label may be wrong with a probability, if a panel read it.
     """
 
     signs: NDArray[np.int8]
     classes: tuple[Any, Any]
-    weights: NDArray[np.float64]
+    weights: Floats
+    errors: Floats
+
+    def doubt(self, seen: NDArray[np.bool_]) -> float:
+        """Return the share of wrong labels to expect among some reviewed patients."""
+        return float(np.average(self.errors[seen], weights=self.weights[seen])) if seen.any() else 0
 
     def check_side(self, anchors: NDArray[Any]) -> None:
         """Reject two words whose first in sort order has more anchor records, hence is the case."""
@@ -42,20 +49,19 @@ def read_reviewed(y: Any, patients: NDArray[Any]) -> ReviewedCharts:
 
     `y` is None; a dict or pandas Series from patient to label; or one label per patient in their
     order, missing (None, NaN) if the chart was not reviewed. Labels are 0 / 1, -1 / 1, booleans or
-    two words, of which the second in sort order is the case. A pandas frame with the columns label
-    and drawn, named by patient, says in addition with which probability each chart was drawn.
-
-    Examples
-    --------
-    >>> read_reviewed({"p2": 1, "p3": 0}, np.array(["p1", "p2", "p3"])).signs
-    array([ 0,  1, -1], dtype=int8)
+    two words, of which the second in sort order is the case. A pandas frame with the column label,
+    named by patient, may say in addition with which probability each chart was drawn (`drawn`), and
+    is wrong (`error`).
     """
-    equal = np.ones(len(patients))
+    weights, errors = np.ones(len(patients)), np.zeros(len(patients))
     if y is None:
-        return ReviewedCharts(np.zeros(len(patients), dtype=np.int8), (0, 1), equal)
-    if {"label", "drawn"} <= set(getattr(y, "columns", ())):
-        drawn = put_in_order(y["drawn"], "the shares that were drawn", patients, "patients", 1.0)
-        equal, y = 1 / _check_shares(drawn), y["label"]
+        return ReviewedCharts(np.zeros(len(patients), dtype=np.int8), (0, 1), weights, errors)
+    columns = set(getattr(y, "columns", ())) if "label" in getattr(y, "columns", ()) else set()
+    if "drawn" in columns:
+        weights = 1 / _read_shares(y["drawn"], "the shares that were drawn", patients, 1.0)
+    if "error" in columns:
+        errors = _read_shares(y["error"], "the errors of the charts", patients, 0.0)
+    y = y["label"] if columns & {"drawn", "error"} else y
     named = put_in_order(y, "the reviewed charts (y)", patients, "patients")
     column, found = list_labels(named, len(patients), "patients")
     if not found:
@@ -68,7 +74,7 @@ def read_reviewed(y: Any, patients: NDArray[Any]) -> ReviewedCharts:
             f"{third}"
         )
     negative, positive = coding.classes
-    return ReviewedCharts(column.encode(coding.votes), (negative, positive), equal)
+    return ReviewedCharts(column.encode(coding.votes), (negative, positive), weights, errors)
 
 
 class ChartSample(NamedTuple):
@@ -85,13 +91,6 @@ def draw_charts(chances: NDArray[np.float64], n: int, rng: np.random.Generator) 
     N sqrt(P (1 - P)), Neyman's allocation, but at least `FEWEST_OF_STRATUM` or all it has: many
     charts where the model is unsure, few where it is sure, none left out. At least 30 % are charts
     of flagged patients: how many of these are cases is what the model's own P cannot answer.
-
-    Examples
-    --------
-    >>> chances = np.repeat([0.001, 0.3, 0.999], [900, 50, 50])
-    >>> sample = draw_charts(chances, 40, np.random.default_rng(0))
-    >>> np.unique(chances[sample.rows], return_counts=True)[1]
-    array([21, 17, 12])
     """
     strata = np.digitize(chances, STRATA)
     groups = [np.flatnonzero(strata == k) for k in np.unique(strata)]
@@ -99,10 +98,14 @@ def draw_charts(chances: NDArray[np.float64], n: int, rng: np.random.Generator) 
     sizes = np.array([len(group) for group in groups])
     spread = sizes * np.sqrt(means * (1 - means)) + 1e-9
     wanted = np.maximum(np.round(n * spread / spread.sum()), FEWEST_OF_STRATUM)
-    flagged = sizes * (means >= FLAGGED)
-    if wanted[flagged > 0].sum() < SHARE_OF_FLAGGED * n:
-        share = flagged / max(flagged.sum(), 1)
-        wanted = np.maximum(wanted, np.ceil(SHARE_OF_FLAGGED * n * share))
+    flagged = means >= FLAGGED
+    shares = flagged * sizes / max(sizes[flagged].sum(), 1)
+    if wanted[flagged].sum() < SHARE_OF_FLAGGED * n:
+        wanted = np.maximum(wanted, np.ceil(SHARE_OF_FLAGGED * n * shares))
+    # the others make room, down to the fewest of a stratum
+    spare = np.where(flagged, 0, np.maximum(wanted - FEWEST_OF_STRATUM, 0))
+    beyond = max(np.minimum(wanted, sizes).sum() - n, 0) / max(spare.sum(), 1)
+    wanted -= np.floor(spare * min(1, beyond))
     taken = np.minimum(wanted, sizes).astype(int)
     pairs = zip(groups, taken, strict=True)
     rows = np.concatenate([rng.choice(group, k, replace=False) for group, k in pairs])
@@ -110,15 +113,15 @@ def draw_charts(chances: NDArray[np.float64], n: int, rng: np.random.Generator) 
     return ChartSample(rows[order], np.repeat(taken / sizes, taken)[order])
 
 
-def _check_shares(drawn: Any) -> NDArray[np.float64]:
+def _read_shares(column: Any, what: str, patients: NDArray[Any], absent: float) -> Floats:
     try:
-        shares = np.asarray(drawn, dtype=np.float64)
+        named = put_in_order(column, what, patients, "patients", absent)
+        shares = np.asarray(named, dtype=np.float64)
     except (TypeError, ValueError):
         shares = np.array([np.nan])
-    if not np.all((shares > 0) & (shares <= 1)):
-        raise VotesError(
-            "the shares that were drawn must be above 0 and at most 1; keep the column"
-        )
+    if not np.all((shares >= 0) & (shares <= 1) & (shares > absent - 1)):
+        least = "above" if absent else "at least"
+        raise VotesError(f"{what} must be {least} 0 and at most 1; keep the column")
     return shares
 
 

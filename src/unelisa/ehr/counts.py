@@ -82,13 +82,6 @@ def read_counts(table: Any, utilization: str | None = None) -> CountTable:
     patient, one column of counts per feature. Patients are named by a column patient, person_id or
     the like, else by the frame's index, else by row number. `utilization` names the column with
     the amount of care per patient, which is not a feature.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> frame = pd.DataFrame({"ICD:714.0": [0, 3], "note_count": [4, 9]}, index=["p1", "p2"])
-    >>> read_counts(frame, "note_count").features
-    array(['ICD:714.0'], dtype=object)
     """
     if isinstance(table, CountTable):
         return table

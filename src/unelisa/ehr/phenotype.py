@@ -246,8 +246,9 @@ def _review(
     if n_charts >= FEWEST_CHARTS and flagged.any():
         seen = flagged & (charts.signs != 0)
         ppv = review.estimate_share(before[flagged], n_charts)
-        expected = expected._replace(ppv=ppv.widened(charts.signs[seen] > 0))
-    return phenotype, review_performance(charts.signs, flagged, expected, charts.weights)
+        wider = ppv.widened(charts.signs[seen] > 0, charts.doubt(charts.signs != 0))
+        expected = expected._replace(ppv=wider)
+    return phenotype, review_performance(charts, flagged, expected)
 
 
 def _collect_facts(
@@ -270,7 +271,7 @@ def _reach(contributions: NDArray[np.floating]) -> Floats:
     return np.asarray(high - low)
 
 
-SHARED_JUDGE = 4
+SHARED_JUDGES = [4, 5]  # the places of those with a shared error
 
 
 class Judges(NamedTuple):
@@ -286,12 +287,14 @@ class Judges(NamedTuple):
     - the strict one at half the odds, in case that P(case) is not well calibrated;
     - P(case) if a share s of the others has all anchors by one error: all P smaller in proportion,
       by s (1 - p) / p with the mean p of P;
+    - the same if those with the error are the patients whom the anchors show and the other features
+      support least: P = 0 for these;
     - P(case) without one of the anchors.
     """
 
     patients: NDArray[np.generic]
-    # judges x patients: P(case), strict, generous, strict at half the odds, with a shared error
-    # (place `SHARED_JUDGE`), without each anchor
+    # judges x patients: P(case), strict, generous, strict at half the odds, with a shared error in
+    # proportion and by the other features (`SHARED_JUDGES`), without each anchor
     chances: Floats
     doubtful: float
 
@@ -306,5 +309,9 @@ class Judges(NamedTuple):
         halved = strict / (2 - strict)
         share = max(float(chances.mean()), 1e-9)
         wrong = min(1.0, share_errors(phenotype.anchor_model.correlation) * (1 - share) / share)
-        judged = np.vstack([chances, strict, generous, halved, (1 - wrong) * chances, *without])
+        order = np.argsort(np.where(anchored > 0, scores - anchored, np.inf), kind="stable")
+        total, least = np.cumsum(chances[order]), np.empty_like(chances)
+        least[order] = np.clip(total - wrong * total[-1], 0, chances[order])
+        shared = ((1 - wrong) * chances, least)
+        judged = np.vstack([chances, strict, generous, halved, *shared, *without])
         return cls(table.patients, judged, doubtful)

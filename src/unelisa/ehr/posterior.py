@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from unelisa.analysis.scoring import bound_frequency
+from unelisa.ehr.charts import ReviewedCharts
 from unelisa.ehr.counts import Floats
 from unelisa.paper.em import Z95
 from unelisa.schema import stored
@@ -84,15 +85,7 @@ class Calibration:
 
     @classmethod
     def learn(cls, scores: Floats, chances: Floats) -> "Calibration":
-        """Return the calibration that minimizes the cross-entropy to P(case).
-
-        Examples
-        --------
-        >>> scores = np.linspace(-3, 3, 200)
-        >>> found = Calibration.learn(scores, expit(2 * scores - 1))
-        >>> round(found.intercept, 3), round(found.slope, 3)
-        (-1.0, 2.0)
-        """
+        """Return the calibration that minimizes the cross-entropy to P(case)."""
         design = np.column_stack([np.ones_like(scores), scores])
         level, slope = regress(design, chances, (0.0, 1.0), np.zeros((2, 2)))[0].tolist()
         if slope < 0:  # a higher score never makes a case less likely
@@ -124,7 +117,8 @@ class Review(NamedTuple):
         design = np.column_stack([np.ones_like(odds), odds])[signs != 0]
         precision, none = np.diag([SHIFT**-2.0, FACTOR**-2.0]), (0.0, 1.0)
         solved, curvature = regress(design, signs[signs != 0] > 0, none, precision, none)
-        return cls(float(solved[0]), max(float(solved[1]), 0.1), np.linalg.inv(curvature))
+        covariance = np.asarray(np.linalg.inv(curvature), dtype=np.float64)
+        return cls(float(solved[0]), max(float(solved[1]), 0.1), covariance)
 
     def estimate_share(self, odds: Floats, n_charts: int) -> "Estimate":
         """Return the share of cases among patients with these log-odds before the review."""
@@ -138,13 +132,7 @@ class Review(NamedTuple):
 
 
 def match_share(odds: Floats, bounds: tuple[float, float]) -> float:
-    """Return the smallest shift of log-odds for which the mean of P is within some bounds.
-
-    Examples
-    --------
-    >>> round(match_share(np.zeros(9), (0.1, 0.2)), 3) == round(float(logit(0.2)), 3)
-    True
-    """
+    """Return the smallest shift of log-odds for which the mean of P is within some bounds."""
     from scipy.optimize import brentq  # noqa: PLC0415 - takes a tenth of a second
 
     mean = float(expit(odds).mean())
@@ -187,11 +175,6 @@ def allow_for_unseen(shown: Floats, blind: Floats, doubtful: float) -> Floats:
     `blind` = B, P(case) without any anchor, and the share e of shown patients who may not be cases,
 
         w + c (1 - e) (1 - w) B,          c = 1/3.
-
-    Examples
-    --------
-    >>> allow_for_unseen(np.array([0.01, 0.01, 0.99]), np.array([0.03, 0.6, 0.6]), 0.0).round(2)
-    array([0.02, 0.21, 0.99])
     """
     return np.asarray(shown + UNSEEN * (1 - doubtful) * (1 - shown) * blind)
 
@@ -207,16 +190,6 @@ def judge_strictly(shown: Floats, others: Floats) -> tuple[Floats, float]:
 
     f_+ and f_- being the distributions of g weighted by w and by 1 - w (the mixture proportion of
     Blanchard, Lee and Scott 2010). The strict judge gives w_i (1 - e f_-(g_i) / f_+(g_i)).
-
-    Examples
-    --------
-    Half of the patients whom the anchors show look like those whom they do not:
-
-    >>> shown = np.repeat([0.0, 1.0, 1.0], 1000)
-    >>> others = np.r_[np.zeros(2000), np.ones(1000)]
-    >>> strict, doubtful = judge_strictly(shown, others)
-    >>> round(doubtful, 1), strict[[1000, 2000]].round(1)
-    (0.5, array([0., 1.]))
     """
     bins, n_bins = _bin(others, np.quantile(others, _QUANTILES))
     ours, theirs = (np.bincount(bins, one, n_bins) for one in (shown, 1 - shown))
@@ -239,10 +212,14 @@ class Estimate(NamedTuple):
     high: float
     basis: str
 
-    def widened(self, right: NDArray[np.bool_]) -> "Estimate":
-        """Return the estimate with an interval that includes that of a few charts (Wilson)."""
+    def widened(self, right: NDArray[np.bool_], wrong: float) -> "Estimate":
+        """Return the estimate with an interval that includes that of a few charts (Wilson).
+
+        `wrong` is the share of wrong labels to expect among the charts.
+        """
         low, high = bound_frequency(right.mean(), len(right)) if len(right) else (0.0, 1.0)
-        return self._replace(low=min(self.low, low), high=max(self.high, high))
+        low, high = min(self.low, low) - wrong, max(self.high, high) + wrong
+        return self._replace(low=max(0.0, low), high=min(1.0, high))
 
 
 NOTHING = Estimate(float("nan"), 0.0, 1.0, "no patient")
@@ -314,7 +291,7 @@ def expect_performance(
 
 
 def review_performance(
-    signs: NDArray[np.int8], flagged: NDArray[np.bool_], expected: Performance, weights: Floats
+    charts: ReviewedCharts, flagged: NDArray[np.bool_], expected: Performance
 ) -> Performance:
     """Return the performance by at least ten reviewed charts of each kind, or else as expected.
 
@@ -324,9 +301,8 @@ def review_performance(
 
         sensitivity = f PPV / (f PPV + (1 - f) (1 - NPV)).
     """
-    seen, weights = signs != 0, np.asarray(weights)
-    ppv = review_share(signs[flagged & seen] > 0, weights[flagged & seen]) or expected.ppv
-    npv = review_share(signs[~flagged & seen] < 0, weights[~flagged & seen]) or expected.npv
+    ppv = review_share(charts, flagged, 1) or expected.ppv
+    npv = review_share(charts, ~flagged, -1) or expected.npv
     if not all(one.basis[0].isdigit() for one in (ppv, npv)) or not flagged.any():
         return Performance(ppv, npv, expected.sensitivity)
     share = float(flagged.mean())
@@ -337,23 +313,20 @@ def review_performance(
     return Performance(ppv, npv, Estimate(value, low, high, "reviewed charts"))
 
 
-def review_share(right: NDArray[np.bool_], weights: Floats) -> Estimate | None:
-    """Return the weighted proportion of reviewed charts that are right (Wilson interval).
+def review_share(charts: ReviewedCharts, side: NDArray[np.bool_], sign: int) -> Estimate | None:
+    """Return the weighted proportion of a side's charts with this sign (Wilson interval).
 
-    Charts of unequal weights count as (sum w)^2 / sum w^2 of equal ones (Kish). Returns None if
-    fewer than ten were reviewed.
-
-    Examples
-    --------
-    >>> review_share(np.array([True, False, True] * 4), np.ones(12)).basis
-    '12 reviewed charts'
+    Charts of unequal weights count as (sum w)^2 / sum w^2 of equal ones (Kish). The interval is
+    wider by the share of wrong labels. Returns None if fewer than ten were reviewed.
     """
-    n = len(right)
-    if n < FEWEST_CHARTS:
+    seen = side & (charts.signs != 0)
+    if seen.sum() < FEWEST_CHARTS:
         return None
-    share = float(np.average(right, weights=weights))
-    effective = float(weights.sum() ** 2 / (weights**2).sum())
-    return Estimate(share, *bound_frequency(share, effective), f"{n} reviewed charts")
+    weights, wrong = charts.weights[seen], charts.doubt(seen)
+    share = float(np.average(charts.signs[seen] == sign, weights=weights))
+    low, high = bound_frequency(share, float(weights.sum() ** 2 / (weights**2).sum()))
+    basis = f"{seen.sum()} reviewed charts"
+    return Estimate(share, max(0.0, low - wrong), min(1.0, high + wrong), basis)
 
 
 def _bound(right: Floats, alternatives: Sequence[Floats]) -> Estimate:

@@ -102,11 +102,6 @@ def screen_features(correlations: Floats, n_patients: int) -> NDArray[np.int8]:
 
     The threshold is SCREEN or, in small samples, what the largest of p correlations reaches by
     chance, sqrt(2 log p / n).
-
-    Examples
-    --------
-    >>> screen_features(np.array([[.3, .2], [.3, -.2], [-.2, -.4]]), 10_000)
-    array([ 1,  0, -1], dtype=int8)
     """
     n_features = max(2, len(correlations))
     bar = max(SCREEN, float(np.sqrt(2 * np.log(n_features) / n_patients)))

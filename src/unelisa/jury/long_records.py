@@ -12,6 +12,7 @@ from unelisa.votes.frames import ITEM_NAMES, VOTE_NAMES, VOTER_NAMES
 _ITEMS = ("item", "example", "example_id", "sample_id", "question_id", *ITEM_NAMES[1:])
 _JUDGES = ("judge", "judge_id", "judge_model", "grader", "annotator_id", "annotators", *VOTER_NAMES)
 _LABELS = (*VOTE_NAMES, "verdict", "judgment", "labels")
+_MARKS = ("label", "verdict", "judgment", "labels")  # not an answer, which may be what is judged
 _SCORES = ("score", "rating", "ratings")
 _SYSTEMS = ("system", "system_under_test", "candidate")
 _QUESTIONS = ("criterion", "dimension", "question_name")
@@ -63,10 +64,11 @@ def _find_keys(
 
 
 def _refuse_two(keys: tuple[str, ...]) -> None:
-    """Raise `VotesError` if a record has both a label and a score."""
-    found = _find_keys(keys, (_LABELS, _SCORES))
-    if None not in found:
+    """Raise `VotesError` if a record has two marks: labels, in one case or two, or a score too."""
+    mark = _find_keys(keys)[2]
+    found = [mark, *(key for key in keys if key != mark and key.lower() in (*_MARKS, *_SCORES))]
+    if len(found) > 1 and str(mark).lower() in _LABELS:
         raise VotesError(
             f"the records have both {found[0]!r} and {found[1]!r}; choose one of them",
-            *(Hint("label", name) for name in found),
+            *(Hint("label", name) for name in found[:2]),
         )

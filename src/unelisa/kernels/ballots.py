@@ -1,7 +1,9 @@
 """Sums over votes that are listed item by item: dense and sparse votes run the same loops.
 
-Item i's votes are the places starts[i] to starts[i + 1] of `voters` and `votes`. Everything
-is added in a fixed order, so that the same votes give the same bits.
+Item i's votes are the places starts[i] to starts[i + 1] of `voters` and of `votes` (-1, +1), or of
+`codes`, a class from 1. A table [s, said, meant] holds log P(s says c | truth is k). Everything is
+added in a fixed order, so that the same votes give the same bits, and nothing of the size items x
+voters x classes is ever made.
 """
 
 import numpy as np
@@ -13,6 +15,7 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 Voters = NDArray[np.int32]
 Votes = NDArray[np.int8]
+Codes = NDArray[np.uint8]
 
 
 @kernel
@@ -77,9 +80,6 @@ def tally_ballots(
     return signed, observed
 
 
-Codes = NDArray[np.uint8]
-
-
 @kernel
 def weigh_classes(
     starts: Places, voters: Voters, codes: Codes, weights: Floats, n_classes: int
@@ -130,9 +130,8 @@ def split_votes(
 ) -> tuple[Floats, Floats]:
     """Return [s, said, meant], the voters' votes split as the weight on their items is.
 
-    And the sum of these shares over the items. A negative weight is spread over the classes that
-    the voter did not say. A gold label stands for the votes; with `only_gold`, the other items are
-    left out.
+    And the sum of these shares over the items. A negative weight is spread over the other classes.
+    A gold label replaces the votes; with `only_gold`, the other items are left out.
     """
     counts, mass = np.zeros((len(weights), n_classes, n_classes)), np.zeros(n_classes)
     share = np.zeros(n_classes)
@@ -169,7 +168,7 @@ def split_votes(
 def expect_two(
     starts: Places, voters: Voters, votes: Votes, odds: Floats, prior: float
 ) -> tuple[Floats, float, float, int]:
-    """Return the E-step of two classes, of which one number per vote tells the other.
+    """Return the E-step of two classes, for which one number per vote is enough.
 
     With odds [s, said] = log P(said | yes) / P(said | no) and the prior log-odds, these are: votes
     [s, said] expected on items of class yes; their mass; the sum of log(1 + odds of the item); and
@@ -205,7 +204,7 @@ def expect_two(
 def expect_classes(
     starts: Places, voters: Voters, codes: Codes, gold: Codes, tables: Floats, log_shares: Floats
 ) -> tuple[Floats, Floats, float]:
-    """Return the E-step: votes [s, said, meant] and items per class as expected, log-likelihood.
+    """Return the E-step: expected votes [s, said, meant] and items per class, log-likelihood.
 
     Items without votes add nothing. The truth of an item with a gold label is that label.
     """

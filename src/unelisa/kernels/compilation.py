@@ -51,15 +51,7 @@ def counted_as_compiling() -> Iterator[None]:
 
 
 class Stopwatch:
-    """Measure wall-clock seconds, without those of the compiler.
-
-    Examples
-    --------
-    >>> with Stopwatch() as watch:
-    ...     _ = sum(range(1000))
-    >>> 0 < watch.seconds < 60
-    True
-    """
+    """Measure wall-clock seconds, without those of the compiler."""
 
     seconds: float
 
@@ -76,12 +68,12 @@ class Stopwatch:
 
 
 @contextmanager
-def on_compilation(tell: Callable[[], None]) -> Iterator[None]:
-    """Enter a context in which `tell` is called whenever the compilation of a kernel begins."""
+def on_compilation(announce: Callable[[], None]) -> Iterator[None]:
+    """Enter a context in which `announce` is called whenever the compilation of a kernel begins."""
 
     def hear(starts: bool) -> None:
         if starts:
-            tell()
+            announce()
 
     with _listening(COMPILE, hear):
         yield
@@ -105,10 +97,7 @@ class _CompilerTime:
 
 
 class _Uninterrupted:
-    """Hold Ctrl-C back while the main thread compiles.
-
-    The compiler's callbacks from C would lose a KeyboardInterrupt, or make another error of it.
-    """
+    """Hold Ctrl-C back while the main thread compiles: callbacks from C would lose it."""
 
     def __init__(self) -> None:
         self._depth, self._pressed = 0, False

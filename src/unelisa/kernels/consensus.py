@@ -34,7 +34,7 @@ def infer_states(
 ) -> Floats:
     """Return the posterior of class and ease per item: items x classes x ease.
 
-    `priors` holds log P(class) per item besides `log_states`; no row stands for none.
+    `priors` holds log P(class) per item besides `log_states`; no row means none.
     """
     n_items, (n_classes, n_eases) = len(starts) - 1, log_states.shape
     out = np.empty((n_items, n_classes, n_eases))
@@ -166,10 +166,10 @@ def step_voters(
 
 
 @kernel
-def _choose(biases: Floats, k: int, lean: float, chances: Floats) -> None:
-    """Set the chances of a voter's answers where class k is raised by `lean`."""
+def _choose(biases: Floats, k: int, gain: float, chances: Floats) -> None:
+    """Set the chances of a voter's answers where class k is raised by `gain`."""
     for c in range(chances.size):
-        chances[c] = biases[c] + (lean if c == k else 0.0)
+        chances[c] = biases[c] + (gain if c == k else 0.0)
     most, total = chances.max(), 0.0
     for c in range(chances.size):
         chances[c] = np.exp(chances[c] - most)
@@ -190,7 +190,49 @@ def normalize_voters(weights: Floats, biases: Floats, ease: Floats) -> Floats:
                 for c in range(n_classes):
                     most = max(most, biases[s, c])
                 for c in range(n_classes):
-                    lean = ease[g] * weights[s] if c == k else 0.0
-                    total += np.exp(biases[s, c] + lean - most)
+                    gain = ease[g] * weights[s] if c == k else 0.0
+                    total += np.exp(biases[s, c] + gain - most)
                 norms[s, k, g] = most + np.log(total)
     return norms
+
+
+@kernel
+def sum_forms(
+    starts: Places,
+    voters: Voters,
+    answers: Answers,
+    logs: Floats,
+    factors: Floats,
+    step: float,
+    n_voters: int,
+) -> tuple[Floats, Floats]:
+    """Return sums over votes of P(the class that was named), and of P(k): voters x forms x classes.
+
+    The forms of the log-probabilities: times each of the factors; each class a step up and down.
+    """
+    n_classes, n_factors = logs.shape[1], len(factors)
+    n_forms = n_factors + 2 * n_classes
+    said, met = np.zeros((n_voters, n_forms, n_classes)), np.zeros((n_voters, n_forms, n_classes))
+    chances = np.empty((n_forms, n_classes))
+    for i in range(len(starts) - 1):
+        if starts[i] == starts[i + 1]:
+            continue
+        for f in range(n_forms):
+            factor, shifted = (factors[f], -1) if f < n_factors else (1.0, (f - n_factors) // 2)
+            most, total = -np.inf, 0.0
+            for k in range(n_classes):
+                shift = 0.0 if k != shifted else step if (f - n_factors) % 2 == 0 else -step
+                chances[f, k] = factor * logs[i, k] + shift
+                most = max(most, chances[f, k])
+            for k in range(n_classes):
+                chances[f, k] = np.exp(chances[f, k] - most)
+                total += chances[f, k]
+            for k in range(n_classes):
+                chances[f, k] /= total
+        for j in range(starts[i], starts[i + 1]):
+            s, c = voters[j], answers[j]
+            for f in range(n_forms):
+                said[s, f, c] += chances[f, c]
+                for k in range(n_classes):
+                    met[s, f, k] += chances[f, k]
+    return said, met

@@ -239,10 +239,7 @@ def add_values(total: float, values: Buffer) -> float:
 
 @kernel
 def add_scores(items: Items, batch: Regressions, buffer: Buffer, sums: Sums) -> None:
-    """Add the `Sums` of every regression of the batch: one pass over the items.
-
-    Only line searches need the loss, which takes a fifth of a pass: float64 passes alone have it.
-    """
+    """Add the `Sums` of every regression of the batch; float64 passes alone have the loss."""
     n_items = items.votes.shape[1]
     for low in range(0, n_items, CHUNK):
         r = buffer[: min(CHUNK, n_items - low)]

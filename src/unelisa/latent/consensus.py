@@ -254,8 +254,12 @@ class ConsensusReading(Reading):
     @property
     def weights(self) -> Floats:
         """a_s; of two classes half of it, as in logit P = 2 (b + a f0)."""
-        halves = self.model.weights / (2 if self.n_classes == 2 else 1)
-        return -halves if self.swapped else halves
+        weights = self.model.weights / self._unit
+        return -weights if self.swapped else weights
+
+    @property
+    def _unit(self) -> int:
+        return 2 if self.n_classes == 2 else 1
 
     @property
     def fields(self) -> Floats:
@@ -265,8 +269,7 @@ class ConsensusReading(Reading):
     @property
     def standard_errors(self) -> Floats:
         """Standard error of each weight."""
-        errors = super().standard_errors
-        return errors / 2 if self.n_classes == 2 else errors
+        return super().standard_errors / self._unit
 
     @property
     def confusions(self) -> Floats:

@@ -13,6 +13,7 @@ voters, so that a table of voters x voters is never in memory.
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ from unelisa.votes.blocks import ItemBlocks, KeptBlocks
 
 Singles = NDArray[np.float32]
 Heads = NDArray[np.int32]
+Keys = NDArray[np.uint64]
 
 LEAST_ITEMS = 500  # that are read, however many votes each has: relatives show on a hundred
 DISSENTS = 10  # items on which copies contradict most of the others
@@ -36,12 +38,14 @@ STRIP = 4_000_000  # entries of voters x voters computed at a time
 DENSE = 0.1  # share of votes cast above which a dense table is faster than a sparse one
 SMALLEST_SPREAD = 0.05  # of a voter's residuals: one who never errs has no noise to correlate
 FEW_PAIRS = 3
+STEP = np.uint64(0x9E3779B97F4A7C15)  # of splitmix64
 LEFT = 0.05  # share of the squared correlations that one factor leaves where there is a graph
 SURE_FACTOR = 3.0  # standard errors by which these squares must also exceed chance
 MAX_SWEEPS, TOL = 200, 1e-6
 
 
-class Crowd(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Crowd:
     """The votes to be read, and what is known of them before."""
 
     ballots: ItemBlocks
@@ -57,6 +61,11 @@ class Crowd(NamedTuple):
         n_active = int(np.count_nonzero(cast.sum(axis=1)))
         common = float(pairs) / max(n_active * (n_active - 1), 1)
         return cls(ballots, n_classes, cast, common, find_copies(ballots, n_classes))
+
+    @cached_property
+    def keys(self) -> Keys:
+        """A number per item: those with the smallest are a sample."""
+        return number_items(self.ballots, self.cast)
 
     @property
     def distinct(self) -> NDArray[np.bool_]:
@@ -75,13 +84,77 @@ class Crowd(NamedTuple):
 
     def draw(self, most: int) -> "Sample":
         """Return at most so many items."""
-        items = draw_items(self.ballots.n_items, most)
-        return Sample(take_ballots(self.ballots, items), self.ballots.n_voters)
+        few = self.ballots.n_items > most
+        run = _take_smallest(self.ballots, self.keys if few else None, most)
+        return Sample(run, self.ballots.n_voters)
 
     def draw_votes(self, most: int) -> "Sample":
         """Return items with about so many of all votes at most, but at least `LEAST_ITEMS`."""
         per_item = max(float(self.votes.sum()) / max(self.ballots.n_items, 1), 1.0)
         return self.draw(max(int(most / per_item), LEAST_ITEMS))
+
+
+def number_items(ballots: ItemBlocks, cast: Floats) -> Keys:
+    """Return a number per item, as if at random, that its votes alone determine.
+
+    The order of items, voters and classes has no part in it: classes differ by their numbers of
+    votes, voters by how they voted and on which items. `cast` is that of `Crowd`. Items with the
+    same votes differ by how many of them came before.
+    """
+    n_voters, n_classes = cast.shape
+    salts = _scatter(np.argsort(np.argsort(cast.sum(axis=0), kind="stable")))
+    marks = ballots.concatenate(_mark_items, _join_classes(cast, salts), salts)
+    (table,) = ballots.sum(_sum_marked, n_voters, n_classes, per_item=(marks,))
+    marks = ballots.concatenate(_mark_items, _join_classes(table, salts), salts)
+    order = np.argsort(marks, kind="stable")
+    rising, before = marks[order], np.empty(len(marks), dtype=np.uint64)
+    first = np.flatnonzero(np.append(True, rising[1:] != rising[:-1]))
+    before[order] = np.arange(len(marks)) - np.repeat(first, np.diff(np.append(first, len(marks))))
+    return _scatter(marks.astype(np.uint64) + before * STEP)
+
+
+def _mark_items(ballots: Ballots, voters: Floats, salts: Keys) -> Floats:
+    """Return a mark of each item, of the marks of those who named each class. A pass."""
+    cells = ballots.items * len(salts) + ballots.answer(len(salts))
+    sums = np.bincount(cells, voters[ballots.voters], ballots.n_items * len(salts))
+    return _join_classes(np.asarray(sums.reshape(-1, len(salts)), dtype=np.float64), salts)
+
+
+def _sum_marked(ballots: Ballots, marks: Floats, n_voters: int, n_classes: int) -> Sums:
+    """Return the sum of the marks of the items on which a voter named a class. A pass."""
+    cells = ballots.voters * np.intp(n_classes) + ballots.answer(n_classes)
+    sums = np.bincount(cells, marks[ballots.items], n_voters * n_classes)
+    return (np.asarray(sums.reshape(n_voters, n_classes), dtype=np.float64),)
+
+
+def _join_classes(sums: Floats, salts: Keys) -> Floats:
+    """Return a mark of each row: a whole number below 2^30, so that sums of 2^23 stay exact."""
+    scattered = _scatter(_scatter(sums) ^ salts).sum(axis=1, dtype=np.uint64)
+    return np.asarray(_scatter(scattered) >> np.uint64(34), dtype=np.float64)
+
+
+def _scatter(values: NDArray[Any]) -> Keys:
+    """Return numbers that look random, equal ones for equal values: splitmix64."""
+    keys = values.astype(np.uint64) + STEP
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        keys = (keys ^ (keys >> np.uint64(shift))) * np.uint64(factor)
+    return np.asarray(keys ^ (keys >> np.uint64(31)))
+
+
+def draw_run(ballots: ItemBlocks, n_classes: int, most: int) -> Ballots:
+    """Return at most so many items, which the votes determine, as one run."""
+    keys = None
+    if ballots.n_items > most:
+        cast, _ = ballots.sum(count_votes, ballots.n_voters, n_classes)
+        keys = number_items(ballots, cast)
+    return _take_smallest(ballots, keys, most)
+
+
+def _take_smallest(ballots: ItemBlocks, keys: Keys | None, most: int) -> Ballots:
+    """Return the items with the smallest keys, in their order; all items without keys."""
+    if keys is None:
+        return take_ballots(ballots, np.arange(ballots.n_items))
+    return take_ballots(ballots, np.sort(np.argpartition(keys, most)[:most]))
 
 
 def draw_items(n_items: int, most: int) -> NDArray[np.intp]:

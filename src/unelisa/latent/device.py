@@ -105,6 +105,17 @@ def _sum_marks(lists: Lists, first: Floats, second: Floats, n_voters: int) -> Su
     return _fetch(lists.sort(n_classes).sizes.sum(1), *signed.unbind(1), found[:, :, 0].sum(1))
 
 
+@twin_of(crowd._mark_items)
+def _mark_items(lists: Lists, voters: Floats, salts: NDArray[np.uint64]) -> Floats:
+    sums = lists.add_by_item(_spread(lists.send(voters), len(salts)), len(salts))
+    return crowd._join_classes(_fetch(sums)[0], salts)
+
+
+@twin_of(crowd._sum_marked)
+def _sum_marked(lists: Lists, marks: Floats, n_voters: int, n_classes: int) -> Sums:  # noqa: ARG001
+    return _fetch(lists.add_by_cell(lists.send(marks)[:, None], n_classes)[:, :, 0])
+
+
 @twin_of(crowd._count_dissents)
 def _count_dissents(lists: Lists, heads: NDArray[np.int32], n_classes: int) -> Sums:
     said = lists.add_by_item(_spread(lists.send(np.ones(lists.n_voters)), n_classes), n_classes)

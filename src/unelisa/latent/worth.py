@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, ndtri, softmax
+from scipy.special import betaincinv, ndtri
 
-from unelisa.kernels.ballots import tally_ballots
+from unelisa.kernels.consensus import sum_forms
 from unelisa.schema import stored
 from unelisa.votes.ballots import Ballots, Floats
 
@@ -159,18 +159,12 @@ def sum_cases(
     `factors` are those of the log-probabilities at the ends of the interval.
     """
     n_classes = logs.shape[1]
-    shifts = [sign * STEP * unit for unit in np.eye(n_classes) for sign in (1, -1)]
-    forms = [logs, *(factor * logs for factor in factors), *(logs + by for by in shifts)]
-    items, voters, answers = ballots.items, ballots.voters, ballots.answer(n_classes)
-    cells, size = voters * np.intp(n_classes) + answers, n_voters * n_classes
-    shape = n_voters, n_classes
-    votes = np.bincount(cells, minlength=size).reshape(shape).astype(np.float64)
-    flags, said, met = np.ones(len(voters), dtype=np.int8), [], []
-    for form in forms:  # votes x classes x forms would not fit into memory
-        chances = softmax(form, axis=1)
-        said.append(np.bincount(cells, chances[items, answers], size).reshape(shape))
-        met.append(tally_ballots(ballots.starts, voters, flags, chances, n_voters)[1])
-    return votes, np.stack(said), np.stack(met)
+    voters, answers = ballots.voters, ballots.answer(n_classes)
+    cells = voters * np.intp(n_classes) + answers
+    votes = np.bincount(cells, minlength=n_voters * n_classes).reshape(n_voters, n_classes)
+    listed = ballots.starts, voters, answers
+    said, met = sum_forms(*listed, logs, np.array([1.0, *factors]), STEP, n_voters)
+    return votes.astype(np.float64), np.moveaxis(said, 1, 0), np.moveaxis(met, 1, 0)
 
 
 def find_experts(found: Cases) -> NDArray[np.bool_]:

@@ -15,38 +15,12 @@ Floats = NDArray[np.float64]
 CLIP = 1e-4
 Z95 = 1.959963984540054  # half width of a 95 % interval, in standard errors
 FEW_EXPERTS = 12  # they can vote in 3^12 = 531,441 ways
-MANY_ITEMS = 10_000  # from which on counting distinct ballots pays off
+MANY_ITEMS = 10_000  # from which on counting distinct rows pays off
 # fits whose log-likelihoods differ by less are tied: one item more can change which is higher
 TIE_NATS = 3.0
 TOLERANCE = 1e-9  # of EM: nats per item
 POWER_STEPS = 20  # at most toward the leading eigenvector, from which EM only starts
 STEADY = 0.01  # change of its entries, at most 1, below which no further step is taken
-
-
-@dataclass(frozen=True)
-class OneCoin:
-    """The model of EM: every voter is right with one probability, whatever the truth."""
-
-    # votes added to each voter, half of them right: the prior of psi is Beta(1 + a/2, 1 + a/2)
-    smoothing: float = 0.0
-    clip: float = CLIP  # distance of psi from 0 and 1
-    prevalence_clip: float | None = CLIP  # distance of pi from 0 and 1; None for half an item
-    # whether all voters share one psi and pi is 1/2: majority vote with a probability. On pure
-    # noise psi stays near 1/2, where one psi for each voter would make one of them the truth.
-    pooled: bool = False
-
-    def maximize(
-        self, agreement: Floats, counts: Floats, mass: float, n_items: float
-    ) -> tuple[Floats, float]:
-        """Return psi and pi, the M-step, from the sums of the E-step."""
-        shares = agreement / np.maximum(counts + self.smoothing, 1.0)
-        if self.pooled:
-            shares[:] = agreement.sum() / max(counts.sum() + self.smoothing, 1.0)
-        reliabilities = np.clip(0.5 + shares, self.clip, 1 - self.clip)
-        if self.pooled:
-            return reliabilities, 0.5
-        clip = 0.5 / n_items if self.prevalence_clip is None else self.prevalence_clip
-        return reliabilities, float(np.clip(mass / n_items, clip, 1 - clip))
 
 
 @dataclass(frozen=True)
@@ -83,49 +57,45 @@ def weigh_posterior(blocks: ItemBlocks, weights: Floats, field: float = 0.0) -> 
 def estimate_reliability(
     blocks: ItemBlocks,
     start: Floats,
-    model: OneCoin | None = None,
-    max_iter: int = 2000,
     *,
+    pooled: bool = False,
     copies: Floats | None = None,
+    max_iter: int = 2000,
 ) -> Reliability:
     """Return the fixed point of EM, Algorithm 2, from starting posteriors tau_i.
 
-    M-step (4.6), n_s the votes of s and a the smoothing::
+    M-step (4.6), n_s the votes of s::
 
-        psi_s = 1/2 + sum_i (tau_i - 1/2) f_is / (n_s + a),      pi = mean tau
+        psi_s = 1/2 + sum_i (tau_i - 1/2) f_is / n_s,      pi = mean tau
 
     E-step (4.5): tau_i = sigmoid(2 (theta_0 + sum_s theta_0s f_is)). Both maximize the
-    log-likelihood plus the log prior over the clipped range, so that it never falls::
+    log-likelihood over the clipped range, so that it never falls::
 
-        sum_i log(pi e^{z_i} + (1 - pi) e^{-z_i}) + sum_s (n_s + a)/2 log(psi_s (1 - psi_s)),
+        sum_i log(pi e^{z_i} + (1 - pi) e^{-z_i}) + sum_s n_s/2 log(psi_s (1 - psi_s)),
         z_i = sum_s theta_0s f_is
 
     Right after an E-step this equals the bound (4.4) with tau for Z plus the entropy of tau, which
     print leaves out; without it (4.4) is not a bound and can fall.
 
-    `copies` is the number of items that each row stands for, by default one.
-
-    Examples
-    --------
-    >>> votes = np.array([[1, 1, 1], [1, 1, -1], [-1, -1, -1], [-1, -1, 1]], dtype=np.int8)
-    >>> start = np.array([1.0, 1.0, 0.0, 0.0])
-    >>> fit = estimate_reliability(WholeTable(votes), start, OneCoin(smoothing=1.0))
-    >>> np.round(fit.reliabilities, 2)
-    array([0.89, 0.89, 0.5 ])
+    `copies` is the number of items that each row stands for, by default one. If `pooled`, all
+    voters share one psi and pi is 1/2: majority vote with a probability. On pure noise psi stays
+    near 1/2, where one psi for each voter would make one of them the truth.
     """
-    model = model or OneCoin()
     copies = np.empty(0) if copies is None else copies
     counts, n_items = blocks.sum(_count, per_item=(copies,))
     agreement, mass = blocks.sum(_tally, per_item=(copies, start))
     history = [-np.inf]
     reliabilities, prevalence, converged = np.empty(0), 0.5, False
     for _ in range(max_iter):
-        reliabilities, prevalence = model.maximize(agreement, counts, float(mass), float(n_items))
+        shares = agreement / np.maximum(counts, 1.0)
+        if pooled:
+            shares[:] = agreement.sum() / max(counts.sum(), 1.0)
+        reliabilities = np.clip(0.5 + shares, CLIP, 1 - CLIP)
+        prevalence = 0.5 if pooled else float(np.clip(mass / n_items, CLIP, 1 - CLIP))
         weights = logit(reliabilities) / 2
         agreement, mass, mixture = blocks.sum(_expect, weights, prevalence, per_item=(copies,))
         logs = np.log(reliabilities) + np.log1p(-reliabilities)
-        scale = (counts + model.smoothing) @ logs / 2
-        history.append(float((mixture + scale) / n_items))
+        history.append(float((mixture + counts @ logs / 2) / n_items))
         if converged := history[-1] - history[-2] < TOLERANCE:
             break
     return Reliability(reliabilities, prevalence, np.array(history[1:]), converged)
@@ -157,7 +127,7 @@ def _expect(
 def rank_fits(fits: Sequence[Any], n_items: float) -> list[Any]:
     """Return the most likely fit, then those tied with it: less than 3 nats behind.
 
-    Fits with the same objective up to rounding stay in their order, and only the first is kept.
+    Of fits with the same objective up to rounding only the first is kept.
     """
     ends = np.array([float(fit.lower_bound[-1]) for fit in fits])
     behind = np.round((ends.max() - ends) * n_items, 3)
@@ -168,21 +138,12 @@ def rank_fits(fits: Sequence[Any], n_items: float) -> list[Any]:
 def list_starts(
     blocks: ItemBlocks, polarity: NDArray[Any], n_starts: int, copies: Floats | None = None
 ) -> list[Floats]:
-    """Return the voters' weights from which EM starts, five at most, determined by the votes.
+    """Return the voters' weights from which EM starts, at most five, determined by the votes.
 
-    1. All equal, with the signs `polarity`: the (augmented) majority vote.
-    2. By agreement with it: 2 P(f_s = majority) - 1.
-    3. By the leading eigenvector of the voters' correlations.
-    4. The same, squared: the best voters count most.
-    5. The voter with the largest entry alone, the first one in case of a tie.
-
-    `copies` is the number of items that each row stands for, by default one.
-
-    Examples
-    --------
-    >>> votes = WholeTable(np.array([[1, 1, -1], [1, 1, 1], [-1, -1, -1], [-1, 1, 1]], np.int8))
-    >>> np.round(list_starts(votes, np.ones(3), 2), 2).tolist()
-    [[1.0, 1.0, 1.0], [0.5, 1.0, 0.5]]
+    1. All equal, with the signs `polarity`: the (augmented) majority vote. 2. By agreement with it:
+    2 P(f_s = majority) - 1. 3. By the leading eigenvector of the voters' correlations. 4. The same,
+    squared: the best voters count most. 5. The voter with the largest entry alone, the first one in
+    case of a tie.
     """
     equal = np.asarray(polarity, dtype=np.float64)
     times = np.ones(len(blocks)) if copies is None else copies
@@ -201,8 +162,7 @@ def list_starts(
 def find_lead(blocks: ItemBlocks, start: Floats, times: Floats) -> Floats:
     """Return the leading eigenvector of the voters' correlations, scaled to a maximum of 1.
 
-    By power iteration; each voter's votes are centered and scaled to length 1, missing votes are 0.
-    A voter with one answer only has 0. `times` is the number of items that each row stands for.
+    By power iteration on centered votes, missing ones 0. A voter with one answer only has 0.
     """
     signed, counts = blocks.tally(times)
     means = signed / np.maximum(counts, 1.0)
@@ -225,14 +185,11 @@ def find_lead(blocks: ItemBlocks, start: Floats, times: Floats) -> Floats:
 def best_reliability(
     blocks: ItemBlocks, polarity: NDArray[Any], n_starts: int
 ) -> list[Reliability]:
-    """Return the fixed point with the highest bound over several starts, then those tied with it.
-
-    The first start weighs the experts equally (their augmented majority); see `list_starts`.
-    """
-    ballots, copies = distinct_ballots(blocks)
+    """Return the most likely fixed point over several starts, then those tied with it."""
+    rows, copies = distinct_rows(blocks)
     fits = [
-        estimate_reliability(ballots, weigh_posterior(ballots, weights), copies=copies)
-        for weights in list_starts(ballots, polarity, n_starts, copies)
+        estimate_reliability(rows, weigh_posterior(rows, weights), copies=copies)
+        for weights in list_starts(rows, polarity, n_starts, copies)
     ]
     return rank_fits(fits, blocks.n_items)
 
@@ -252,31 +209,24 @@ def bound_share(share: float, information: float, level: float = 0.95) -> tuple[
     return float(expit(center - reach)), float(expit(center + reach))
 
 
-def distinct_ballots(blocks: ItemBlocks) -> tuple[ItemBlocks, Floats | None]:
+def distinct_rows(blocks: ItemBlocks) -> tuple[ItemBlocks, Floats | None]:
     """Return the distinct rows of votes, and the number of items with each.
 
-    With few experts and many items EM then goes over at most 3^experts rows instead of all items.
-    Where that would save little, the votes are returned unchanged, with None.
-
-    Examples
-    --------
-    >>> votes = np.repeat(np.array([[1, -1], [-1, -1]], dtype=np.int8), [6000, 9000], axis=0)
-    >>> ballots, copies = distinct_ballots(WholeTable(votes))
-    >>> ballots.table().tolist(), copies.tolist()
-    ([[-1, -1], [1, -1]], [9000.0, 6000.0])
+    With few experts and many items EM then goes over at most 3^experts rows. Where that would save
+    little, the votes are returned unchanged, with None.
     """
     d0 = blocks.n_voters
     if d0 > FEW_EXPERTS or blocks.n_items < max(MANY_ITEMS, 3**d0 // 4):
         return blocks, None
-    counts = blocks.sum(_count_ballots, d0)[0]
+    counts = blocks.sum(_count_rows, d0)[0]
     found = np.flatnonzero(counts)
     digits = found[:, None] // 3 ** np.arange(d0) % 3
-    ballots = WholeTable(np.asfortranarray(digits - 1, dtype=np.int8))
-    return ballots, counts[found].astype(np.float64)
+    rows = WholeTable(np.asfortranarray(digits - 1, dtype=np.int8))
+    return rows, counts[found].astype(np.float64)
 
 
-def _count_ballots(block: Block, n_voters: int) -> tuple[NDArray[np.int64]]:
-    """Return how often each ballot was cast; its number has the digits f_s + 1 in base 3."""
+def _count_rows(block: Block, n_voters: int) -> tuple[NDArray[np.int64]]:
+    """Return how often each row of votes occurs; its number has the digits f_s + 1 in base 3."""
     votes, numbers = as_dense(block.votes), np.zeros(len(block.votes), dtype=np.int32)
     for s in range(n_voters):
         numbers += 3**s * (votes[:, s].astype(np.int32) + 1)

@@ -101,16 +101,12 @@ class ExpertSelector(VotesEstimator):
         self.selection_ = select_experts(self.graph_, order)
         self.experts_ = self.selection_.experts
         self.polarity_ = np.zeros(votes.n_voters, dtype=np.int8)
-        leans = partial(measure_leans, votes, self.experts_)
-        self.polarity_[self.experts_] = split_polarity(self.graph_, self.experts_, leans)
+        agreement = partial(measure_agreement, votes, self.experts_)
+        self.polarity_[self.experts_] = split_polarity(self.graph_, self.experts_, agreement)
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return the experts' votes.
-
-        As `Votes` if X is `Votes` or a long table; otherwise as scikit-learn does: an array, or a
-        frame if `set_output` asks for one.
-        """
+        """Return the experts' votes: `Votes` for `Votes` or a long table, else a table."""
         if isinstance(X, Votes) or _is_long(X):
             return self._reenter(X).take_voters(self.experts_)
         return self._columns.transform(X)
@@ -184,7 +180,7 @@ def _take_penalties(penalty: Penalty, order: NDArray[np.intp], n_voters: int) ->
     return numbers[order] if numbers.shape == (n_voters,) else penalty
 
 
-def measure_leans(votes: Votes, voters: NDArray[np.intp]) -> NDArray[np.float64]:
+def measure_agreement(votes: Votes, voters: NDArray[np.intp]) -> NDArray[np.float64]:
     """Return how many more votes of these voters agree with the majority of all than disagree."""
     counted = votes.discerning().astype(np.float64)
     agreement = votes.blocks.tally(np.sign(votes.blocks.weigh(counted, 0 * counted)))[0]
@@ -268,10 +264,7 @@ def select_experts(
 
 
 def _common_neighbors(adjacency: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return |A_s|, the number of voters that are neighbors of every neighbor of s.
-
-    t is in A_s if and only if s and t have |N_s| common neighbors.
-    """
+    """Return |A_s|: t is in A_s if and only if s and t have |N_s| common neighbors."""
     counts = adjacency.astype(np.float32)
     paths = counts @ counts  # integers up to 2**24 are exact in float32
     degrees = adjacency.sum(axis=1)
@@ -281,16 +274,16 @@ def _common_neighbors(adjacency: NDArray[np.bool_]) -> NDArray[np.int64]:
 def split_polarity(
     graph: VoterGraph,
     experts: NDArray[np.intp],
-    leans: Callable[[], NDArray[np.float64]] | None = None,
+    agreement: Callable[[], NDArray[np.float64]] | None = None,
 ) -> NDArray[np.int8]:
     """Return +1 / -1 per expert: the two groups of section 4.2, the larger one positive.
 
     By Proposition 3.1, two experts of the same group have theta-tilde > 0. Estimated signs may
     contradict each other, so the split is the sign of the leading eigenvector of the experts'
-    weights, which is the paper's split if the signs are consistent. Each connected component of the
-    experts is split by itself: outside one component an eigenvector of all experts is zero up to
-    rounding, and its signs are meaningless there. Of two groups of equal size and weight, the one
-    with the larger sum of `leans()`, agreement with the majority of all voters, is positive.
+    weights, which is the paper's split where they are consistent. Each connected component is split
+    by itself: elsewhere its eigenvector is zero up to rounding. Of two groups of equal size and
+    weight, the one with the larger sum of `agreement()` with the majority of all voters is
+    positive.
     """
     weights = graph.weights[np.ix_(experts, experts)]
     components = connected_components(weights != 0, directed=False)[1]
@@ -298,7 +291,7 @@ def split_polarity(
     for component in np.unique(components):
         members = np.flatnonzero(components == component)
         signs[members], decided = _split_component(weights[np.ix_(members, members)])
-        if not decided and leans is not None and signs[members] @ leans()[members] < 0:
+        if not decided and agreement is not None and signs[members] @ agreement()[members] < 0:
             signs[members] *= -1
     return signs
 

@@ -57,13 +57,7 @@ class VoterGraph:
 
     @classmethod
     def of_edges(cls, edges: list[Edge], n_voters: int) -> "VoterGraph":
-        """Return the graph of its edges (s, t, weight).
-
-        Examples
-        --------
-        >>> VoterGraph.of_edges([(0, 2, 0.5)], n_voters=3).degrees
-        array([1, 0, 1])
-        """
+        """Return the graph of its edges (s, t, weight)."""
         what = f"the graph of {n_voters:,} voters as matrices (its edges alone do not)"
         refuse_beyond(9 * n_voters**2, what, ModelError)
         graph = cls.of(np.zeros((n_voters, n_voters)))

@@ -72,10 +72,11 @@ def describe_certificate(facts: Mapping[str, Any]) -> dict[str, str]:
 
     `facts` is what `unelisa certify --certificate` wrote.
     """
-    guarantee, above = str(facts["guarantee"]), facts["drawn_above"]
-    drawn = "all items"
-    if above:
-        drawn = f"the items whose label has a probability of at least {show_percent(above)}"
+    guarantee, drawn, silent = str(facts["guarantee"]), "all items", facts["n_unanswered"]
+    if facts["above"]:
+        above = show_percent(facts["above"])
+        drawn = f"the items whose label has a probability of at least {above}"
+    unanswered = f", {silent:,} without an answer count as wrong" if silent else ""
     once = facts["looks"] == "once"
     when = "was to be fixed beforehand" if once else "did not have to be fixed beforehand"
     return {
@@ -83,7 +84,8 @@ def describe_certificate(facts: Mapping[str, Any]) -> dict[str, str]:
         "items": f"{facts['n_certified']:,} of {count_noun(facts['n_items'], 'item')} certified, "
         f"{facts['n_gold']:,} with a gold label, {facts['n_look']:,} need a look.",
         "drawn": f"{count_noun(facts['n_drawn'], 'answer')} on items drawn at random from {drawn}; "
-        f"{facts['n_wrong']:,} of their labels were wrong. The number of answers {when}.",
+        f"{facts['n_wrong']:,} of their labels were wrong{unanswered}. "
+        f"The number of answers {when}.",
         "assumptions": "It assumes nothing about the voters or the model, only the random draw.",
     }
 

@@ -1,11 +1,11 @@
 """Findings as shapes: where bars, curves, voters and lines go, in the units of a drawing.
 
-Pure geometry; the templates turn it into SVG, and the page's script into the interactive graph.
-Voters stand on rings: the truth in the center, the voters that count around it, the others outside.
-Voters who repeat each other stand together and hang on an arc, their family, which hangs on the
-truth; many voters who depend on nobody are one node. The same crowd always gives the same picture,
-no voter covers another, and position shows who counts. The unit is a pixel at zoom 1; y points
-down, as on screens.
+Pure geometry; the templates turn it into SVG, the page's script into the interactive graph, and
+`plots` into matplotlib. Voters are placed on rings: the truth in the center, the voters that count
+around it, the others outside. Voters who repeat each other are neighbors, connected to the truth by
+the arc of their family; many voters without edges are one node. The same crowd always gives the
+same picture, no voter covers another, and position shows who counts. The unit is a pixel at zoom 1;
+y points down, as on screens.
 """
 
 from collections.abc import Sequence
@@ -222,8 +222,8 @@ def draw_graph(graph: dict[str, Any]) -> dict[str, Any]:
     heaviest = max((abs(w) for _, _, w in graph["links"]), default=0.0) or 1.0
     inside, alone = {k for kin in graph["families"] for k in kin}, set(graph["alone"])
     nodes, ties = list[list[Any] | None](), []
-    everybody = zip(graph["places"], graph["ties"], graph["roles"], strict=True)
-    for k, ((x, y), tie, role) in enumerate(everybody):
+    voters = zip(graph["places"], graph["ties"], graph["roles"], strict=True)
+    for k, ((x, y), tie, role) in enumerate(voters):
         share, counted = abs(tie) / strongest, role not in OUTSIDE
         if k in alone:
             nodes.append(None)
@@ -243,7 +243,7 @@ def draw_graph(graph: dict[str, Any]) -> dict[str, Any]:
 
 
 def _draw_rest(graph: dict[str, Any], strongest: float) -> dict[str, Any]:
-    """Return the node of voters who depend on nobody, tied to the truth by their mean weight."""
+    """Return the node of voters without edges, tied to the truth by their mean weight."""
     alone = graph["alone"]
     mean = sum(abs(graph["ties"][k]) for k in alone) / len(alone)
     return {
@@ -312,20 +312,20 @@ def place_voters(network: Network) -> Floats:
     counted, alone = network.counted, network.alone
     for kin in network.families:
         lead[kin] = kin[0]
-        counted[kin] = counted[kin].any()  # a family stands together
+        counted[kin] = counted[kin].any()  # a family stays together
     inner, others = np.flatnonzero(counted & ~alone), np.flatnonzero(~counted)
     own, first = network.weights[inner], network.weights[lead[inner]]
     order = inner[np.lexsort((inner, -np.abs(own), lead[inner], -np.abs(first), first < 0))]
     families = any(counted[kin].any() for kin in network.families)
     radius, stretch = (HUB_INNER, HUB_STRETCH) if families else (INNER, STRETCH)
     rings = share_rings(len(order) + int(alone.any()), radius, GAP, SPACING, stretch)
-    spots = _stand(rings)
+    spots = _spread(rings)
     places[order], places[alone] = spots[: len(order)], spots[len(order) :]
     start = rings[-1][0] + OUTER_GAP if rings else INNER
     wanted = _wanted_angles(network.links, places, counted)
     order = others[np.lexsort((others, lead[others], wanted[others]))]
     outer = share_rings(len(order), start, GAP * 0.7, OUTER_SPACING, OUTER_STRETCH)
-    places[order] = _stand(outer, wanted[order])
+    places[order] = _spread(outer, wanted[order])
     return places
 
 
@@ -346,7 +346,7 @@ def share_rings(
     return [(radius + gap * k, int(size)) for k, size in enumerate(sizes)]
 
 
-def _stand(rings: list[tuple[float, int]], wanted: Floats | None = None) -> Floats:
+def _spread(rings: list[tuple[float, int]], wanted: Floats | None = None) -> Floats:
     """Return positions on the rings for voters in clockwise order."""
     n = sum(size for _, size in rings)
     pace = np.array([(k + j / len(rings)) / m for j, (_, m) in enumerate(rings) for k in range(m)])

@@ -1,7 +1,8 @@
 """The report's pictures for notebooks: each function draws on matplotlib axes and returns them.
 
-The pictures show the report's numbers, from the same descriptions. Every function draws on the axes
-`ax`, by default on new ones. Colors are Okabe and Ito's: blue agrees with the truth, orange-red
+The pictures show the report's numbers, from the same descriptions. `model` is a fitted aggregator,
+`X` are votes, `y` true labels that are known. Every function draws on the axes `ax`, by default on
+new ones. Colors are Okabe and Ito's: blue agrees with the truth, orange-red
 contradicts it, gray does not count. Contrarians also differ by shape; voters who repeat each other
 share another color.
 """
@@ -45,10 +46,7 @@ LONGEST_NAME = 24
 def graph(model: Aggregator | Ising, *, ax: "Axes | None" = None) -> "Axes":
     """Draw the truth, the voters, their families and their edges.
 
-    Parameters
-    ----------
-    model
-        A fitted aggregator, or an `Ising` model, whose voters are named f1, f2, ...
+    The voters of an `Ising` model are named f1, f2, ...
 
     Examples
     --------
@@ -136,14 +134,8 @@ def ease(model: Aggregator, X: Any, *, ax: "Axes | None" = None) -> "Axes":
 def calibration(model: Aggregator, X: Any, y: Any, *, ax: "Axes | None" = None) -> "Axes":
     """Draw the share of truly positive items at each predicted probability.
 
-    With more than two classes, the share of correct labels at each probability of the label.
-
-    Parameters
-    ----------
-    model
-        A fitted aggregator with `predict_proba`.
-    X, y
-        Votes, and the true labels that are known.
+    With more than two classes, the share of correct labels at each probability of the label. The
+    model needs a `predict_proba`.
 
     Examples
     --------

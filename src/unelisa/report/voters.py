@@ -23,7 +23,7 @@ MOST_LINKS = 1_500  # more lines than this form a gray disc, and are slow to mov
 MEASURES = ("accuracy", "agreement")  # what is drawn: the first that is known of any voter
 STEP = 0.1  # between the lines of the scale
 INSET = 3.0  # percent of the width at both ends of the scale, so that no dot is cut
-MOST_ALONE = 20  # more voters than this who depend on nobody are drawn as one node
+MOST_ALONE = 20  # more voters than this without edges are drawn as one node
 
 
 class Network(NamedTuple):
@@ -64,14 +64,14 @@ class Network(NamedTuple):
 
     @property
     def alone(self) -> NDArray[np.bool_]:
-        """Who is drawn as one node: those tied to the truth and to nobody else, where many are."""
+        """Whether each voter is drawn in the node of those without edges, where they are many."""
         linked = {s for link in self.links for s in link[:2]}.union(*self.families)
         free = np.array([s not in linked for s in range(len(self.names))], dtype=np.bool_)
         free &= self.weights > 0
         return free if np.count_nonzero(free) > MOST_ALONE else np.zeros_like(free)
 
     def links_between_families(self) -> list[Edge]:
-        """Return the links that are drawn: within a family its node stands for them."""
+        """Return the links that are drawn: those within a family are not."""
         family = {s: c for c, kin in enumerate(self.families) for s in kin}
         return [one for one in self.links if family.get(one[0], -1) != family.get(one[1], -2)]
 

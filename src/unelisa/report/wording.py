@@ -240,7 +240,6 @@ FILTERS = {
     "minus": show_minus,
     "lean": show_lean,
     "rank": show_rank,
-    "difference": show_difference,
     "smaller": show_smaller_panel,
     "needed": show_labels_needed,
     "too_often": partial(show_lean, words=("too often", "too rarely")),

@@ -14,7 +14,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.analysis.certify import Drawn, certify, draw_gold, plan_certification
+from unelisa.analysis.certified_draws import Drawn, draw_gold, plan_certification
+from unelisa.analysis.certify import certify
 from unelisa.analysis.judged import LEVEL
 from unelisa.analysis.rate import estimate_rate
 from unelisa.analysis.scoring import bound_frequency

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from unelisa.errors import ModelError
 from unelisa.review.agreement import compare_reviewers, find_open, list_checks
 from unelisa.review.contents import Contents
 from unelisa.review.gold_file import Answer, GoldFile, clean_note
@@ -37,6 +38,7 @@ class Session:
         self._done: set[int] = set()  # items that the order need not ask about
         self._checked: set[int] = set()  # items that were asked about as checks
         for answer in gold.answers:
+            self._refuse_spelling(answer.reviewer)
             self._note(answer)
         self._study: Study = pool.study(self.collect())
         self._coming: Future[Study] = Future()  # the latest study, which may be under way
@@ -46,6 +48,14 @@ class Session:
     def count(self) -> int:
         """How many items the reviewer has answered or skipped."""
         return len(self._last)
+
+    def _refuse_spelling(self, other: str) -> None:
+        """Raise `ModelError` if the reviewer's name is spelled otherwise than before."""
+        if other != self.reviewer and other.casefold() == self.reviewer.casefold():
+            raise ModelError(
+                f"{self.gold.path.name} has answers of a reviewer whose name differs only in upper "
+                "and lower case; spell --reviewer as before"
+            )
 
     def _note(self, answer: Answer) -> None:
         # a random sample asks again about items that were chosen because they are useful

@@ -20,27 +20,13 @@ REPEATED = 0.9  # share of its votes that a copy takes over
 
 @dataclass(frozen=True)
 class SimulatedClasses:
-    """Votes, and what usually stays hidden behind them.
-
-    Attributes
-    ----------
-    votes
-        Items x voters.
-    truth
-        The class of each item in the codes of the votes: k + 1 for class k.
-    confusions
-        P(says c | class k) of each voter, [voters, k, c]; a copy has its source's.
-    sources
-        For each voter, the voter whose votes it repeats: itself unless it is a copy.
-    spammers
-        Voter numbers of those whose votes do not depend on the truth.
-    """
+    """Votes, and what usually stays hidden behind them."""
 
     votes: Votes
-    truth: NDArray[np.int8]
-    confusions: Floats
-    sources: NDArray[np.intp]
-    spammers: NDArray[np.intp]
+    truth: NDArray[np.int8]  # of each item in the codes of the votes: k + 1 for class k
+    confusions: Floats  # P(says c | class k) of each voter, [voters, k, c]; a copy has its source's
+    sources: NDArray[np.intp]  # the voter whose votes each repeats: itself unless it is a copy
+    spammers: NDArray[np.intp]  # voters whose votes do not depend on the truth
 
 
 def simulate_classes(  # noqa: PLR0913 -- a crowd is a point in a space of this many dimensions

@@ -44,39 +44,23 @@ _FIGURE_2_1 = (
 
 
 class Sample(NamedTuple):
-    """Sampled states, items x (p + 1) with the truth in column 0, and how often the truth flipped.
+    """Sampled states, and how well the chain mixed."""
 
-    ``flips`` counts the changes of f_0 between successive states that the chain itself made. It is
-    near 2 π (1 - π) n for independent states; far fewer mean that the chain has not mixed.
-    """
-
-    states: Signs
+    states: Signs  # items x (p + 1), with the truth in column 0
+    # changes of f_0 between successive states that the chain itself made: near 2 π (1 - π) n for
+    # independent states; far fewer mean that the chain has not mixed
     flips: int
 
 
 @dataclass(frozen=True)
 class SimulatedVotes:
-    """Votes, and what usually stays hidden behind them.
-
-    Attributes
-    ----------
-    votes
-        Items x voters.
-    truth
-        f_0 per item, -1 or +1.
-    experts
-        Voter numbers of N_0, sorted.
-    model
-        The Ising model the votes were drawn from.
-    flips
-        The sampler's diagnostic, see `Sample`.
-    """
+    """Votes, and what usually stays hidden behind them."""
 
     votes: Votes
-    truth: Signs
-    experts: NDArray[np.intp]
-    model: Ising
-    flips: int
+    truth: Signs  # f_0 per item, -1 or +1
+    experts: NDArray[np.intp]  # voter numbers of N_0, sorted
+    model: Ising  # from which the votes were drawn
+    flips: int  # the sampler's diagnostic, see `Sample`
 
 
 def simulate_votes(  # noqa: PLR0913 -- a design is a point in a space of this many dimensions
@@ -166,12 +150,6 @@ def design_graph(
         (G1) leaves (or stays a tree if that has more), "full" until no pair can be joined.
     random_state
         A seed or generator.
-
-    Examples
-    --------
-    >>> model = design_graph(49, "sqrt", "low", random_state=0)
-    >>> len(model.experts), int(model.degrees[1:].max()), bool(model.identifiable())
-    (7, 5, True)
     """
     if density not in ("half", "full", "tree"):
         raise ModelError(f"density must be half, full or tree, found {density!r}")
@@ -197,12 +175,6 @@ def sample_ising(
     burn-in and every 2 (p + 1)-th state kept; an iteration is the update of one node, which
     reproduces the paper's tables best. "gibbs-sweeps": the same, but an iteration is a sweep over
     all nodes. With many experts, the truth hardly ever flips under the two Gibbs samplers.
-
-    Examples
-    --------
-    >>> sample = sample_ising(figure_2_1(), 1000, random_state=0)
-    >>> sample.states.shape, sample.flips > 250
-    ((1000, 19), True)
     """
     if n_items < 1:
         raise ModelError(f"n_items must be at least 1, found {n_items}")
@@ -218,13 +190,7 @@ def sample_ising(
 
 
 def count_experts(n_voters: int, n_experts: ExpertCount) -> int:
-    """Return d_0: log p, sqrt p or p / 4 rounded up, or the number itself, checked.
-
-    Examples
-    --------
-    >>> [count_experts(p, size) for p in (25, 49, 81) for size in ("log", "sqrt", "quarter")]
-    [4, 5, 7, 4, 7, 13, 5, 9, 21]
-    """
+    """Return d_0: log p, sqrt p or p / 4 rounded up, or the number itself, checked."""
     if n_voters < 3:
         raise ModelError(f"a design needs at least 3 voters, found {n_voters}")
     sizes = {"log": math.log(n_voters), "sqrt": math.sqrt(n_voters), "quarter": n_voters / 4}
@@ -237,30 +203,13 @@ def count_experts(n_voters: int, n_experts: ExpertCount) -> int:
 
 
 def count_items(model: Ising) -> int:
-    """Return n = 30 d̃_max log p of section 5.1, rounded up, with the natural logarithm.
-
-    d̃_s = |Ñ_s|, which is d_s + d_0 - 2 for an expert.
-
-    Examples
-    --------
-    >>> count_items(figure_2_1())
-    521
-    """
+    """Return n = 30 d̃_max log p (natural logarithm) of section 5.1, rounded up."""
     largest = max(len(hood) for hood in model.effective_neighborhoods)
     return math.ceil(30 * largest * math.log(model.n_voters))
 
 
 def figure_2_1(weight: float = 1.0, edge: float = 1.0, field: float = 0.0) -> Ising:
-    """Return the graph of Figure 2.1: 18 voters, of whom f_1..f_5 are experts.
-
-    `weight` is θ_0s of the experts, `edge` θ_st of the voters' edges, `field` θ_0.
-
-    Examples
-    --------
-    >>> model = figure_2_1()
-    >>> (model.experts + 1).tolist(), (model.effective_neighborhoods[0] + 1).tolist()
-    ([1, 2, 3, 4, 5], [2, 3, 4, 5, 6, 7])
-    """
+    """Return Figure 2.1: 18 voters, f_1..f_5 experts; θ_0s = weight, θ_st = edge, θ_0 = field."""
     edges = np.zeros((19, 19))
     edges[0, 1:6] = weight
     edges[tuple(np.transpose(_FIGURE_2_1))] = edge

@@ -33,23 +33,13 @@ Pairs = tuple[NDArray[Any], NDArray[np.int8]]
 
 @dataclass(frozen=True)
 class PublicSet:
-    """A public vote set.
+    """A public vote set."""
 
-    Attributes
-    ----------
-    title
-        The question, and who answered it.
-    licence
-        As stated at the source.
-    files
-        Permanent addresses (in a repository, with a commit), each with its SHA-256 checksum.
-    read
-        Files -> (items, voters, votes), (items, labels); votes and labels are -1 / +1.
-    """
-
-    title: str
-    licence: str
+    title: str  # the question, and who answered it
+    licence: str  # as stated at the source
+    # permanent addresses (in a repository, with a commit), each with its SHA-256 checksum
     files: dict[str, str]
+    # files -> (items, voters, votes), (items, labels); votes and labels are -1 / +1
     read: Callable[..., tuple[Triples, Pairs]]
 
 

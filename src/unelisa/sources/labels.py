@@ -42,21 +42,11 @@ LABEL_NAMES = (*VOTE_NAMES, "truth", "gold", "y")
 
 @dataclass(frozen=True, eq=False)
 class KnownLabels:
-    """Labels of some items, together with the votes on them.
-
-    Attributes
-    ----------
-    votes
-        The votes.
-    signs
-        The label of each item in the codes of the votes (-1 / +1 for two classes), 0 if unknown.
-    unvoted_items, unvoted_signs
-        The labeled items without votes.
-    """
+    """Labels of some items, together with the votes on them."""
 
     votes: Votes
-    signs: Signs
-    unvoted_items: NDArray[Any]
+    signs: Signs  # of each item in the codes of the votes (-1 / +1 for two classes), 0 if unknown
+    unvoted_items: NDArray[Any]  # the labeled items without votes
     unvoted_signs: Signs
 
     def as_gold(self) -> NDArray[Any]:
@@ -194,12 +184,6 @@ def settle_answers(
 
     The label None withdraws the reviewer's earlier one. An item on which the reviewers do not agree
     has the label None.
-
-    Examples
-    --------
-    >>> told = [("a", "yes", "ann"), ("b", "no", "ann"), ("b", "yes", "bob"), ("a", "no", "ann")]
-    >>> settle_answers(told)
-    {'a': 'no', 'b': None}
     """
     last: dict[Item, dict[str, Given | None]] = {}
     for item, label, reviewer in answers:

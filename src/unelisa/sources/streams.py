@@ -9,7 +9,6 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from mmap import ACCESS_READ, mmap
 from typing import IO, Any, NamedTuple
 
@@ -54,16 +53,6 @@ def join_batches(batches: Sequence[Batch]) -> Batch:
     )
 
 
-@dataclass(frozen=True)
-class WideStream:
-    """A wide table that can be read more than once."""
-
-    voters: list[str]  # names of the voters' columns
-    open: Callable[[], Iterator[Batch]]  # returns an iterator over the batches, from the first
-    n_rows: int  # approximate number of rows, for the progress bar
-    titles: Sequence[str] | None = None  # how messages call the columns, by default their names
-
-
 class StoredNames:
     """Names of items in Arrow's format, mapped from a file."""
 
@@ -94,13 +83,22 @@ class StoredNames:
         return list(self)
 
 
-def store_votes(stream: WideStream, coding: CodingChoice) -> Votes:
-    """Return the votes of a table, stored in a file."""
-    with show_progress("storing the votes", 2 * stream.n_rows) as advance:
-        titles = stream.titles or [repr(name[:60]) for name in stream.voters]
+def store_votes(
+    read: Callable[[], Iterator[Batch]],
+    voters: Sequence[str],
+    titles: Sequence[str],
+    coding: CodingChoice,
+    n_rows: int,
+) -> Votes:
+    """Return the votes of a wide table of about `n_rows` rows, stored in a file.
+
+    `read` returns an iterator over its batches, from the first; messages call the voters' columns
+    by their `titles`.
+    """
+    with show_progress("storing the votes", 2 * n_rows) as advance:
         found: dict[Label, str] = {}
         n_items, kind = 0, None  # of the items' names: numbers, or object for texts
-        for batch in stream.open():
+        for batch in read():
             distinct = [column.distinct() for column in batch.columns]
             note_labels(found, batch.columns, distinct, titles, n_items)
             if batch.names is not None:
@@ -110,27 +108,27 @@ def store_votes(stream: WideStream, coding: CodingChoice) -> Votes:
             refuse_beyond(ITEM_BYTES * n_items, f"a table of more than {n_items:,} items")
             advance(batch.n_rows)
         settled = settle_coding(found, coding)
-        blocks, items = _write(stream, n_items, kind, settled.votes, advance)
-    voters = np.array(stream.voters, dtype=object)
-    return Votes.of_assembled(Assembled(blocks, items, voters, settled))
+        blocks, items = _write(read, (n_items, len(voters)), kind, settled.votes, advance)
+    names = np.array(voters, dtype=object)
+    return Votes.of_assembled(Assembled(blocks, items, names, settled))
 
 
 def _write(
-    stream: WideStream,
-    n_items: int,
+    read: Callable[[], Iterator[Batch]],
+    shape: tuple[int, int],
     kind: Any,
     votes: dict[Label, int],
     advance: Callable[[int], None],
 ) -> tuple[MappedBlocks, Any]:
     """Write the votes block by block, voter by voter within a block; and the item names."""
-    n_voters = len(stream.voters)
+    n_items, n_voters = shape
     length = fitting_items(n_voters)
     buffer = np.empty((length, n_voters), dtype=np.int8, order="F")
     used = 0
     with ExitStack() as opened:
         file, named = opened.enter_context(_open_hidden()), opened.enter_context(_open_hidden())
         names = _NameWriter(named, kind)
-        for batch in stream.open():
+        for batch in read():
             encoded = [column.encode(votes) for column in batch.columns]
             names.add(batch.names)
             first = 0

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,7 +12,7 @@ from unelisa.errors import VotesError
 from unelisa.memory import limit_memory, memory_limit, refuse_beyond
 from unelisa.sources.arrow import ArrowTable
 from unelisa.sources.files import check_readable, reading
-from unelisa.sources.streams import ITEM_BYTES, Batch, WideStream, join_batches, store_votes
+from unelisa.sources.streams import ITEM_BYTES, Batch, join_batches, store_votes
 from unelisa.sources.text import DECIMAL, TextTable, read_json_lines, read_workbook
 from unelisa.votes import Votes
 from unelisa.votes.assembly import (
@@ -56,7 +57,7 @@ class VoteTable:
         """Return the votes, or raise `VotesError`."""
         with reading(self.path):
             table = self._open()
-            columns = self._find_columns(table)
+            columns = long_columns(table.header, self.named)
             if columns[1] is None:
                 if columns[0] is None:
                     table.check_header()
@@ -71,7 +72,7 @@ class VoteTable:
         """Return the votes, one below the other, to be joined with those of other files."""
         with reading(self.path):
             table = self._open()
-            columns = self._find_columns(table)
+            columns = long_columns(table.header, self.named)
             if columns[1] is not None:
                 return self._list_long(table, columns)
             item = self._find_item(table) if columns[0] is None else columns[0]
@@ -101,25 +102,12 @@ class VoteTable:
             what = f"{self.path.name} with {table.n_rows:,} rows"
             refuse_beyond(ITEM_BYTES * table.n_rows, what)
             return table
+        named = (*self.named[:3], *(self.named.voters or ()), *self.named.drop)
         if last in _SHEETS and self.content is None:
-            return TextTable(self.path, _SHEETS[last](self.path), self._list_named())
+            return TextTable(self.path, _SHEETS[last](self.path), named)
         if not ending.endswith((".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")):
             raise VotesError(f"{self.path.name} has an unknown file extension; use {FORMATS}")
-        return TextTable(self.path, self.content, self._list_named())
-
-    def _list_named(self) -> tuple[str | None, ...]:
-        return (*self.named[:3], *(self.named.voters or ()), *self.named.drop)
-
-    def _find_columns(self, table: Any) -> tuple[Any, ...]:
-        """Return the columns of items, voters and votes; the last two are None in a wide table."""
-        columns = long_columns(table.header, self.named)
-        if None not in columns:
-            return columns
-        if self.named.voter is not None or self.named.vote is not None:
-            raise VotesError(
-                "a long table needs columns of items, voters and votes; name all three"
-            )
-        return columns[0], None, None
+        return TextTable(self.path, self.content, named)
 
     def _find_item(self, table: Any) -> str | None:
         """Return the first column if it names the items of a wide table, as its first rows do."""
@@ -141,7 +129,7 @@ class VoteTable:
         present = [name for name in table.header if name != item]
         return choose_voters(present, self.named._replace(item=item))
 
-    def _list_long(self, table: Any, columns: Sequence[str]) -> LongVotes:
+    def _list_long(self, table: Any, columns: Sequence[Any]) -> LongVotes:
         import pyarrow as pa  # noqa: PLC0415 - a third of a second that only files need
 
         batches, held = [], 0
@@ -204,10 +192,9 @@ class VoteTable:
             else:
                 return self._assemble(join_batches(batches), voters, titles, named)
         batches.clear()
-        wide = WideStream(
-            voters, lambda: self._read_batches(table, item, voters), table.n_rows, titles
-        )
-        return replace(store_votes(wide, self.coding), columns=named)
+        read = partial(self._read_batches, table, item, voters)
+        stored = store_votes(read, voters, titles, self.coding, table.n_rows)
+        return replace(stored, columns=named)
 
     def _assemble(
         self, rows: Batch, voters: list[str], titles: Sequence[str], named: ColumnNames

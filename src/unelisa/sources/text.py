@@ -1,4 +1,7 @@
-"""Text tables: their delimiter, their header, and their cells batch by batch."""
+"""Text tables: their delimiter, their header, and their cells batch by batch.
+
+Workbooks and JSON lines are turned into delimited text, which the same reader reads.
+"""
 
 import csv
 import io
@@ -37,6 +40,7 @@ _BEGINNINGS = {
 }
 _QUOTED = re.compile(r'"[^"]*"')
 _LINE_END = re.compile(r"[\r\n]")
+CELL_BYTES = 100  # memory that a cell of a workbook takes while it is read, roughly
 
 
 class TextTable:
@@ -241,9 +245,6 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-CELL_BYTES = 100  # memory that a cell of a workbook takes while it is read, roughly
 
 
 def read_workbook(path: Path) -> bytes:

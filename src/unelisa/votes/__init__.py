@@ -3,7 +3,7 @@
 `Votes.of` takes tables, frames, arrays and Dask collections; assembly.py and coding.py turn them
 into codes, and refuse what could be read in two ways. Everything inside relies on that: items x
 voters, int8, -1 / +1 / 0 for two classes and 1, 2, ... for more. blocks/ is where votes live
-(memory, file, sparse, Dask), ballots.py how models read them, joining.py adds more of them.
+(memory, file, sparse, Dask), ballots.py how models read them, votes.py their class.
 """
 
 from unelisa.votes.votes import Votes, as_matrix, join_votes, name_unvoted, order_voters

@@ -24,8 +24,8 @@ from unelisa.votes.frames import (
     read_names,
     read_row_names,
     refuse_free_text,
+    refuse_other_columns,
     refuse_repeated_items,
-    refuse_strangers,
 )
 
 
@@ -54,7 +54,7 @@ def assemble(
     titles = titles or [repr(str(name)[:60]) for name in voters]
     distinct = [column.distinct() for column in columns]
     if coding == "auto":
-        refuse_strangers(columns, distinct, titles, voters.tolist())
+        refuse_other_columns(columns, distinct, titles, voters.tolist())
     found: dict[Label, str] = {}
     note_labels(found, columns, distinct, titles)
     settled = settle(found, coding, columns)
@@ -119,7 +119,7 @@ class LongVotes(NamedTuple):
             tuple(zip(files, sizes, strict=True)),
         )
 
-    def tell_row(self, vote: int) -> str:
+    def locate(self, vote: int) -> str:
         """Return where a vote is, for a message."""
         row = vote if self.rows is None else int(self.rows[vote])
         if len(self.files) < 2:
@@ -133,8 +133,8 @@ def assemble_long(
 ) -> Assembled:
     """Return the votes of a long table.
 
-    Messages call the column of votes by its `title`. `duplicates` says which of different votes of
-    a voter on an item counts.
+    Messages call the column of votes by its `title`; `duplicates` determines which of different
+    votes of a voter on an item counts.
     """
     if duplicates not in get_args(Duplicates):
         known = ", ".join(get_args(Duplicates))
@@ -145,7 +145,7 @@ def assemble_long(
     if len(labels) > MAX_CLASSES:
         refuse_free_text(title)
     rows = {label: column.first_row(label) for label in labels}
-    found = {x: f"in {table.tell_row(rows[x])}" for x in sorted(rows, key=rows.__getitem__)}
+    found = {x: f"in {table.locate(rows[x])}" for x in sorted(rows, key=rows.__getitem__)}
     settled = settle(found, coding, [column])
     votes = column.encode(settled.votes)
     shape = len(items.names), len(voters.names)
@@ -161,7 +161,7 @@ def assemble_long(
 
 
 def _pick_rows(table: LongVotes, kept: NDArray[np.intp]) -> LongVotes:
-    """Return some votes of a long table, whose column of labels is no longer needed."""
+    """Return some votes of a long table."""
     items, voters = (names._replace(codes=names.codes[kept]) for names in table[:2])
     rows = kept if table.rows is None else table.rows[kept]
     ends = np.searchsorted(kept, np.cumsum([size for _, size in table.files])).tolist()
@@ -211,7 +211,7 @@ def assemble_frame(
 ) -> tuple[Assembled, ColumnNames]:
     """Return the votes of a frame, long or wide, and which columns they were read from."""
     item, voter, vote = long_columns(frame.columns, named)
-    if voter is not None and vote is not None and item is not None:
+    if item is not None and voter is not None and vote is not None:
         long = list_frame(frame, named)
         found = assemble_long(long, coding, repr(vote[:60]), duplicates)
         return choose_long_voters(found, named, frame.columns), named
@@ -242,7 +242,7 @@ def choose_long_voters(
 def list_frame(frame: Any, named: ColumnNames) -> LongVotes:
     """Return the votes of a frame, long or wide, as a long table."""
     item, voter, vote = long_columns(frame.columns, named)
-    if voter is None or vote is None or item is None:
+    if item is None or voter is None or vote is None:
         return LongVotes.of_wide(*_read_wide(frame, item, named, "auto")[:3])
     rows = read_names(frame.get_column(item))
     voters = read_names(frame.get_column(voter)).as_text()
@@ -253,8 +253,6 @@ def _read_wide(
     frame: Any, item: str | None, named: ColumnNames, coding: CodingChoice
 ) -> tuple[NDArray[Any], NDArray[Any], list[Column], ColumnNames]:
     """Return the items, the voters and the columns of a wide frame, and which names the items."""
-    if named.voter is not None or named.vote is not None:
-        raise VotesError("a long table needs columns for items, voters and votes; name all three")
     rows, present = read_row_names(frame), list(frame.columns)
     chosen = choose_voters([name for name in present if name != item], named)
     columns = {name: read_column(frame.get_column(name)) for name in chosen}
@@ -285,15 +283,12 @@ def settle(found: dict[Label, str], coding: CodingChoice, columns: Sequence[Colu
             raise
         label, place = error.about["label"], error.about["place"]
         times = sum(column.count(label) for column in columns)
-        told = f"{error.message.removesuffix(place)}({times:,} votes), the first {place}"
-        raise VotesError(error.message if times == 1 else told, **error.about) from None
+        counted = f"{error.message.removesuffix(place)}({times:,} votes), the first {place}"
+        raise VotesError(error.message if times == 1 else counted, **error.about) from None
 
 
 def _find_order(columns: Sequence[Column], found: dict[Label, str]) -> CodingChoice:
-    """Return the order that the table itself gives its labels, as ordered categories; or "auto".
-
-    Categories that nobody voted are left out, unless there is only one other.
-    """
+    """Return the order of ordered categories, without those that nobody voted for; or "auto"."""
     orders = {column.order for column in columns if column.order}
     if not orders:
         return "auto"
@@ -319,7 +314,7 @@ def _pick_votes(
     if duplicates == "refuse":
         if len(apart):
             pairs = len(np.unique(place[apart]))
-            raise _tell_apart(table, int(first[place[apart[0]]]), int(apart[0]), pairs)
+            raise _different_votes(table, int(first[place[apart[0]]]), int(apart[0]), pairs)
         repeated = len(cells) - len(first)
         many = "1 row repeats" if repeated == 1 else f"{repeated} rows repeat"
         warn_user(f"{many} a vote, which is counted once", VotesWarning)
@@ -328,11 +323,11 @@ def _pick_votes(
     return np.sort(np.delete(first, place[apart]) if duplicates == "drop" else first)
 
 
-def _tell_apart(table: LongVotes, first: int, second: int, pairs: int) -> VotesError:
+def _different_votes(table: LongVotes, first: int, second: int, pairs: int) -> VotesError:
     """Return the error about different votes of a voter on an item, which is not named."""
     voter = str(table.voters.names[table.voters.codes[first]])[:60]
     number = int(table.items.codes[first]) + 1
-    where = f"in {table.tell_row(first)} and in {table.tell_row(second)}"
+    where = f"in {table.locate(first)} and in {table.locate(second)}"
     more = "" if pairs == 1 else f", the first of {pairs:,} such pairs of an item and a voter"
     return VotesError(
         f"different votes of one voter on one item: voter {voter!r} on item number {number}, "

@@ -1,7 +1,7 @@
-"""Ballots: votes as lists, item by item, in runs of items; a view of blocks.
+"""Votes as lists, item by item, in runs of items: a view of blocks.
 
-Every pass of the latent model is a function of one run of ballots and of parameters. Setting prior
-odds is a further view on top of this one.
+Every pass of the latent model is a function of one run and of parameters. Prior odds are a further
+view on top of this one.
 """
 
 from collections.abc import Callable, Iterator
@@ -65,16 +65,9 @@ class Ballots(NamedTuple):
 
 
 def list_ballots(blocks: ItemBlocks, n_jobs: int | None = None) -> ItemBlocks:
-    """Return votes as ballots: kept where the votes are in memory, otherwise listed in each pass.
+    """Return votes as lists: kept where the votes are in memory, otherwise made in each pass.
 
-    As long as somebody holds the ballots of some blocks, these are not listed again.
-
-    Examples
-    --------
-    >>> from unelisa.votes.blocks import WholeTable
-    >>> ballots = list_ballots(WholeTable(np.array([[1, 0], [-1, 1]], dtype=np.int8)))
-    >>> ballots.concatenate(lambda run: run.counts)
-    array([1, 2])
+    While some code holds the lists of some blocks, they are not made again.
     """
     jobs, held = count_jobs(n_jobs), _LISTED.get(blocks)
     known = None if held is None else held()
@@ -86,19 +79,13 @@ def list_ballots(blocks: ItemBlocks, n_jobs: int | None = None) -> ItemBlocks:
 
 
 def set_prior_odds(ballots: ItemBlocks, prior_odds: Floats) -> ItemBlocks:
-    """Return the ballots with other prior odds."""
+    """Return the lists with other prior odds."""
     known = prior_odds if prior_odds.any() else np.empty(0)  # zeros need not travel
     return ballots.view(_set_prior_odds, per_item=(known,))
 
 
 def fix_labels(prior_odds: Floats, gold: NDArray[np.integer]) -> Floats:
-    """Return the prior odds with gold labels certain; the code 0 is unknown.
-
-    Examples
-    --------
-    >>> fix_labels(np.zeros(3), np.array([0, 1, -1]))
-    array([    0.,  1000., -1000.])
-    """
+    """Return the prior odds with gold labels certain; the code 0 is unknown."""
     if prior_odds.ndim == 1:
         return np.where(gold == 0, prior_odds, CERTAIN * gold)
     fixed, known = prior_odds.copy(), np.flatnonzero(gold)
@@ -108,7 +95,7 @@ def fix_labels(prior_odds: Floats, gold: NDArray[np.integer]) -> Floats:
 
 
 def take_ballots(ballots: ItemBlocks, items: NDArray[np.intp]) -> Ballots:
-    """Return the ballots of some items, given in rising order, as one run."""
+    """Return the lists of some items, given in rising order, as one run."""
     parts: list[Ballots] = list(ballots.take(items))
     if len(parts) == 1:
         return parts[0]
@@ -117,7 +104,7 @@ def take_ballots(ballots: ItemBlocks, items: NDArray[np.intp]) -> Ballots:
 
 
 def keep_voters(ballots: Ballots, kept: NDArray[np.bool_]) -> Ballots:
-    """Return the ballots of some voters; the others have not voted."""
+    """Return the lists of some voters; the others have not voted."""
     if kept.all():
         return ballots
     own = kept[ballots.voters]

@@ -45,13 +45,7 @@ CodingChoice = Literal["auto", "pm1", "01", "snorkel"] | tuple[Label, ...] | Dec
 
 
 def declare_order(coding: CodingChoice, order: Sequence[Label] | None) -> CodingChoice:
-    """Return the coding, or the declared order of all classes.
-
-    Examples
-    --------
-    >>> declare_order("auto", ["poor", "fair", "good"]).labels
-    ('poor', 'fair', 'good')
-    """
+    """Return the coding, or the declared order of all classes."""
     if order is None:
         return coding
     if coding != "auto":
@@ -76,11 +70,6 @@ def encode_classes(n_classes: int) -> list[int]:
     """Return the code of each class: -1 and +1 for two, otherwise k + 1 as int8.
 
     Beyond 127 the byte wraps, so that votes stay one byte: read them as uint8.
-
-    Examples
-    --------
-    >>> encode_classes(2), encode_classes(4), encode_classes(200)[126:129]
-    ([-1, 1], [1, 2, 3, 4], [127, -128, -127])
     """
     if n_classes == 2:
         return [-1, 1]
@@ -104,11 +93,6 @@ def settle_coding(found: dict[Label, str], coding: CodingChoice = "auto") -> Cod
 
     `found` maps the distinct labels, without missing values and in the order they were found, to a
     phrase for where each first occurs ("in data row 3, column 'w7'"); `coding` is as in `Votes.of`.
-
-    Examples
-    --------
-    >>> settle_coding({"no": "in data row 1", "yes": "in data row 2"}).classes
-    ('no', 'yes')
     """
     if not found and coding == "auto":
         raise VotesError("there are no votes: every cell is missing")
@@ -207,10 +191,10 @@ def _settle_labels(found: dict[Label, str], numbers: dict[Label, Any] | None) ->
     return replace(_settle_declared(found, numbers, Declared(tuple(classes))), inferred=True)
 
 
-def question_classes(classes: tuple[Label, ...]) -> None:
+def warn_of_classes(classes: tuple[Label, ...]) -> None:
     """Warn of classes that nobody declared and that may be meant otherwise.
 
-    Ratings have an order; and of two labels, the one that sorts last may be the word for no.
+    Ratings have an order, and of two labels the one that sorts last may be the word for no.
     """
     if 2 < len(classes) <= LONGEST_SCALE and classes == tuple(range(1, len(classes) + 1)):
         text = f"the votes are the whole numbers 1 to {len(classes)}, read as classes without order"
@@ -224,7 +208,7 @@ def question_classes(classes: tuple[Label, ...]) -> None:
 
 
 def _refuse_mixtures(found: dict[Label, str]) -> None:
-    """Raise `VotesError` for labels of several kinds, or spellings of one: hardly classes."""
+    """Raise `VotesError` for labels of several kinds, and for several spellings of one."""
     many = len(found) > 2
     text = {x: isinstance(x, str) and not (many and _number(x) is not None) for x in found}
     if len(set(text.values())) > 1:
@@ -251,9 +235,8 @@ def _refuse_mixtures(found: dict[Label, str]) -> None:
 def _read_coding(numbers: dict[Label, Any] | None) -> str:
     """Return the only coding that fits, or raise an error where two do.
 
-    In {-1, 1} and {0, 1} the smaller code could mean "abstained", but then nobody ever said no and
-    there would be nothing to learn, so they must be no and yes. Three or more different whole
-    numbers from 0 on are classes of their own.
+    In {-1, 1} and {0, 1} the smaller code cannot mean "abstained": nobody would ever say no. Three
+    or more different whole numbers from 0 on are classes of their own.
     """
     codes = set() if numbers is None else set(numbers.values())
     if numbers is None or all(isinstance(code, bool) for code in codes):

@@ -160,6 +160,8 @@ class TextColumn:
 
     def spread(self, rows: NDArray[np.integer[Any]]) -> "TextColumn":
         """Return a column with these rows of this one; -1 is missing."""
+        if np.array_equal(self._indices, np.arange(len(self._labels))):  # each label once
+            return TextColumn(self._labels, rows, self.order)
         return TextColumn(self._labels, np.append(self._indices, -1)[rows], self.order)
 
     def respell(self, read: Callable[[str], Any]) -> "TextColumn":
@@ -186,18 +188,11 @@ class Names(NamedTuple):
 
     @classmethod
     def of(cls, column: NDArray[Any]) -> "Names":
-        """Return the names of a column.
-
-        Examples
-        --------
-        >>> Names.of(np.array([30, 10, 30]))
-        Names(names=array([10, 30]), codes=array([1, 0, 1], dtype=int32))
-        """
+        """Return the names of a column."""
         if (counted := _count_numbers(column)) is not None:
-            low, seen = counted
+            low, seen, above = counted
             places = np.cumsum(seen, dtype=np.int32) - np.int32(1)
-            names = (np.flatnonzero(seen) + low).astype(column.dtype)
-            return cls(names, places[np.subtract(column, low, dtype=np.int64)])
+            return cls((np.flatnonzero(seen) + low).astype(column.dtype), places[above])
         names, codes = np.unique(column, return_inverse=True)
         return cls(names, codes.astype(np.int32))
 
@@ -290,19 +285,17 @@ def spell_name(name: Any) -> str:
     return re.sub(_WHOLE, r"\1", text) if text.endswith(".0") else text
 
 
-def _count_numbers(values: NDArray[Any]) -> tuple[int, NDArray[np.bool_]] | None:
-    """Return the least of whole numbers and which of those from it on occur: no sorting.
-
-    None for other numbers, and where they lie far apart.
-    """
+def _count_numbers(values: NDArray[Any]) -> tuple[int, NDArray[np.bool_], NDArray[Any]] | None:
+    """Return the least of whole numbers, which from it on occur, and how far above each is."""
     if values.dtype.kind != "i" or not len(values):
         return None
     low, high = int(values.min()), int(values.max())
     if high - low > DENSE * len(values):
         return None
     seen = np.zeros(high - low + 1, dtype=np.bool_)
-    seen[np.subtract(values, low, dtype=np.int64)] = True
-    return low, seen
+    above = values if low == 0 else np.subtract(values, low, dtype=np.int64)
+    seen[above] = True
+    return low, seen, above
 
 
 def _smallest(n_labels: int) -> Any:
@@ -335,10 +328,7 @@ def is_missing(value: Label) -> bool:
 
 
 def read_cells(cells: Any, title: str) -> Column:
-    """Return an Arrow column of labels; ordered categories keep their order.
-
-    Errors call it by its `title`.
-    """
+    """Return an Arrow column of labels, in their order if they have one; errors call it `title`."""
     import pyarrow as pa  # noqa: PLC0415 - a third of a second that arrays do not need
 
     kind = cells.type
@@ -411,7 +401,9 @@ def _encode(cells: Any) -> Any:
 
 def _indices(encoded: Any) -> NDArray[Any]:
     """Return the indices of an encoded column, -1 where missing."""
-    return np.asarray(encoded.indices.cast("int32").fill_null(-1).to_numpy(zero_copy_only=False))
+    codes = encoded.indices.cast("int32")
+    codes = codes.fill_null(-1) if codes.null_count else codes
+    return np.asarray(codes.to_numpy(zero_copy_only=False))
 
 
 def _spell(names: Any) -> Any:
@@ -434,10 +426,7 @@ def _is_text(cells: Any) -> bool:
 
 
 def _read_digits(texts: Any) -> Names | None:
-    """Return the names where all are numbers behind the same letters, as i17; None where not.
-
-    It is several times as fast as comparing texts.
-    """
+    """Return names that are numbers behind the same letters as i17 is; None for other names."""
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.compute as pc  # noqa: PLC0415
 
@@ -454,8 +443,8 @@ def _read_digits(texts: Any) -> Names | None:
         return None
     names = Names.of(np.asarray(numbers.to_numpy(**_copying(numbers))))
     spelled = pa.array(names.names).cast(pa.large_string())
-    lengths = pc.binary_length(spelled).to_numpy()
-    length = int(lengths @ np.bincount(names.codes, minlength=len(lengths)))
+    lengths = pc.binary_length(spelled).to_numpy().astype(np.int8)
+    length = int(lengths[names.codes].sum(dtype=np.int64))
     if length != pc.sum(pc.binary_length(texts)).as_py():
         return None  # another spelling, such as 007 or +7, is longer
     before, between = (pa.scalar(text, pa.large_string()) for text in (prefix, ""))

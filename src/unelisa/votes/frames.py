@@ -37,13 +37,15 @@ ITEM_NAMES = (
 VOTER_NAMES = (
     "voter", "worker", "annotator", "voter_id", "worker_id", "annotator_id", "performer", "judge",
     "rater", "rater_id", "assignment:worker_id", "participant", "participant_id", "prolific_id",
-    "prolific_pid",
+    "prolific_pid", "user", "user_id",
 )  # fmt: skip
 VOTE_NAMES = ("vote", "label", "answer", "response")
+_MOMENT = re.compile(r"\d{4}-\d\d?-\d\d?\b.*|\d\d?[./]\d\d?[./]\d{2,4}\b.*|\d\d?:\d\d(:\d\d)?.*")
+FEWEST = 3  # labels of one's own: two may be the answers of a voter whom nobody follows
 
 
 class ColumnNames(NamedTuple):
-    """Which columns hold what, by the user's word: None or empty where nothing is said."""
+    """Which columns hold what, as declared: None or empty where nothing is declared."""
 
     item: str | None = None
     voter: str | None = None
@@ -140,13 +142,13 @@ def read_row_names(frame: "nw.DataFrame[Any]") -> NDArray[Any]:
     index = nw.maybe_get_index(frame)
     names = np.arange(len(frame)) if index is None else np.asarray(index)
     kinds = {type(name) for name in names.tolist()} if names.dtype == object else set()
-    if names.dtype.kind in "UTf" or str in kinds or len(kinds) > 1:
+    if names.dtype.kind in "UTf" or kinds & {str, bytes, float} or len(kinds) > 1:
         return np.array([spell_name(name) for name in names.tolist()], dtype=object)
     return names
 
 
 def is_header(columns: Iterable[Any], named: Iterable[str | None] = ()) -> bool:
-    """Return whether some of these are surely names of columns: usual ones, or the user's own.
+    """Return whether some of these are surely names of columns: usual ones, or those declared.
 
     Others may be the first record of a file without a header, which messages must not repeat.
     """
@@ -166,13 +168,26 @@ def fold_name(column: Any) -> str:
 
 
 def long_columns(columns: Iterable[str], named: Sequence[Any]) -> tuple[str | None, ...]:
-    """Return the item, voter and vote columns, by the user's word or by their usual names."""
+    """Return the item, voter and vote columns, as declared or by their usual names.
+
+    The last two are None where the table is wide.
+    """
     present, named = list(columns), tuple(named[:3])
-    for name in named:
-        if name is not None and name not in present:
+    given = [name for name in named if name is not None]
+    for name in given:
+        if name not in present:
             raise no_column(name, present, named)
-    if len(set(named) - {None}) < sum(name is not None for name in named):
+    if len(set(given)) < len(given):
         raise VotesError("items, voters and votes need a column each; name three different columns")
+    picked = _pick_columns(present, named)
+    if None not in picked:
+        return tuple(picked)
+    if named[1:] != (None, None):
+        raise VotesError("a long table needs columns of items, voters and votes; name all three")
+    return picked[0], None, None
+
+
+def _pick_columns(present: list[str], named: tuple[Any, ...]) -> list[str | None]:
     by_name = {fold_name(column): column for column in reversed(present) if column not in named}
     if present and fold_name(present[0]) != "":
         by_name.pop("", None)  # only the first column may be an index without a name
@@ -182,7 +197,7 @@ def long_columns(columns: Iterable[str], named: Sequence[Any]) -> tuple[str | No
         picked.append(next(usual, None) if name is None else name)
     if picked[2] is None and None not in picked[:2]:
         picked[2] = _find_answers(present)
-    return tuple(picked)
+    return picked
 
 
 def _find_answers(columns: Sequence[str]) -> str | None:
@@ -265,15 +280,12 @@ def name_voters(n_voters: int) -> NDArray[Any]:
     return np.array([f"v{s}" for s in range(n_voters)], dtype=object)
 
 
-def find_twins(names: list[Any]) -> list[Any]:
-    r"""Return the names that hardly differ from another.
-
-    These are upper and lower case, spaces, the ways to write an accent, and characters without
-    width.
+def find_similar_names(names: list[Any]) -> list[Any]:
+    r"""Return the names that differ in case, spaces, accents or invisible characters only.
 
     Examples
     --------
-    >>> find_twins(["ann", "Ann", "bob", "bob\u200b", "cem"])
+    >>> find_similar_names(["ann", "Ann", "bob", "bob\u200b", "cem"])
     ['ann', 'Ann', 'bob', 'bob\u200b']
     """
     looks = [_strip_invisible(str(name)).casefold() for name in names]
@@ -294,10 +306,6 @@ def list_names(names: list[Any]) -> str:
     return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
 
 
-_MOMENT = re.compile(r"\d{4}-\d\d?-\d\d?\b.*|\d\d?[./]\d\d?[./]\d{2,4}\b.*|\d\d?:\d\d(:\d\d)?.*")
-FEWEST = 3  # labels of one's own: two may be the answers of a voter whom nobody follows
-
-
 def find_item(
     present: Sequence[str],
     named: ColumnNames,
@@ -306,8 +314,8 @@ def find_item(
 ) -> str | None:
     """Return the first column of a wide table if it names the items, else None.
 
-    It does if all its cells are different, none is a label of a voter or a declared one, and they
-    are texts or whole numbers; whole numbers must be twice as many as the labels of all voters.
+    It does if all its cells differ, none is a label of a voter or a declared one, and they are
+    texts, or whole numbers at least twice as many as the labels of all voters.
     """
     first = present[0] if present else ""
     voters = [name for name in choose_voters(present, named) if name != first]
@@ -324,44 +332,48 @@ def find_item(
     return first if apart else None
 
 
-def refuse_strangers(
+def refuse_other_columns(
     columns: Sequence[Column],
     labels: Sequence[set[Label]],
     titles: Sequence[str],
     names: Sequence[Any],
 ) -> None:
-    """Raise `VotesError` for columns that are no votes, given their distinct labels.
+    """Raise `VotesError` for columns that hold no votes: minutes, comments, dates, names of items.
 
-    Messages call them by their `titles`, and advise to drop them where these are their names.
+    Voters share their labels; a column whose labels no other has is something else. Messages call
+    the columns by their `titles`, and advise dropping them where these are their `names`.
     """
     if len(columns) < 2 or len(set().union(*labels)) <= 2:
         return
     times = Counter(label for own in labels for label in own)
     measures = [s for s, own in enumerate(labels) if any(map(_is_measure, own))]
-    odd = {s for s in range(len(labels)) if _is_strange(labels[s], times, columns[s], len(labels))}
+    odd = {
+        s for s in range(len(labels)) if _holds_no_votes(labels[s], times, columns[s], len(labels))
+    }
     if 2 * len(measures) < len(columns):
         odd.update(measures)
     if not odd or len(odd) == len(columns):
         return
-    told = [titles[s] for s in sorted(odd)]
-    more = f" and {len(told) - 5} more" if len(told) > 5 else ""
+    shown = [titles[s] for s in sorted(odd)]
+    more = f" and {len(shown) - 5} more" if len(shown) > 5 else ""
     hints, more = [], f"{more} can hardly hold votes: no other column has such labels"
-    if all(title == repr(str(names[s])[:60]) for s, title in zip(sorted(odd), told, strict=True)):
+    if all(title == repr(str(names[s])[:60]) for s, title in zip(sorted(odd), shown, strict=True)):
         dropped = [str(names[s]) for s in sorted(odd)]
         hints = [Hint("drop", dropped, "to leave out what holds no votes")]
-        when = "with voter and vote, if each row is a vote" if len(columns) == 3 else ""
-        hints += [Hint("item", dropped[0], when or "if it names the items")] if 0 in odd else []
+        when = "if it names the items"
+        when += ", with voter and vote if each row is one vote" if len(columns) == 3 else ""
+        hints += [Hint("item", dropped[0], when)] if 0 in odd else []
     else:
         more += "; if the first line is not a header, add one, such as item,voter,vote"
     many = "column" if len(odd) == 1 else "columns"
-    raise VotesError(f"{many} {', '.join(told[:5])}{more}", *hints)
+    raise VotesError(f"{many} {', '.join(shown[:5])}{more}", *hints)
 
 
-def _is_strange(own: set[Label], times: Counter[Label], column: Column, n_columns: int) -> bool:
-    """Return whether the labels of a column are nobody else's.
+def _holds_no_votes(own: set[Label], times: Counter[Label], column: Column, n_columns: int) -> bool:
+    """Return whether no other column has the labels of a column.
 
-    Two labels, or a constant, may be a voter's; they are strange on most rows, beside others who
-    share theirs.
+    Two labels, or a constant, may still be a voter's, unless they are on most rows beside others
+    who share theirs.
     """
     alone = sum(times[label] == 1 for label in own)
     if len(own) > MAX_CLASSES or (alone >= FEWEST and alone == len(own)):

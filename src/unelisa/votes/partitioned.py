@@ -1,9 +1,9 @@
 """Dask collections: votes that stay in their partitions, and results that stay lazy.
 
 A partition is a NumPy array or a pandas frame of whole items. Passes run where the partitions are:
-only the labels found, sums over items and what a caller computes are sent. With a
-`dask.distributed` client the partitions and all tasks are futures: what a lost worker held is
-recomputed from its origin. Without a client, Dask's own threads do the work.
+only the labels found, sums over items and requested results are sent. With a `dask.distributed`
+client the partitions and all tasks are futures, so what a lost worker held is recomputed from its
+origin. Without a client, Dask's own threads do the work.
 """
 
 import sys
@@ -99,10 +99,7 @@ def score_items(model: Any, table: Any) -> NDArray[np.float64]:
 def map_scores(
     answer: Callable[..., NDArray[Any]], scores: Any, dtype: Any, n_columns: int = 0, **facts: Any
 ) -> NDArray[Any]:
-    """Return `answer(scores, **facts)`, row by row; lazy where the scores are a Dask array.
-
-    `classes` among the facts: the answer is one of them per item, however many scores it has.
-    """
+    """Return `answer(scores, **facts)`, row by row; one per item with `classes`; lazy for Dask."""
     if not is_partitioned(scores):
         return answer(scores, **facts)
     if "classes" in facts and scores.ndim > 1:
@@ -169,10 +166,7 @@ def _encode(part: Any, names: list[str] | None, votes: dict[Label, int]) -> NDAr
 
 
 class Partitions(ItemBlocks):
-    """Blocks in Dask: one Delayed int8 table per partition, items x voters.
-
-    One voter is contiguous, `lengths` are the items of each. They are persisted where they are.
-    """
+    """Blocks in Dask: persisted int8 tables, one voter contiguous, with their numbers of items."""
 
     place = "in Dask partitions"
 

@@ -33,10 +33,10 @@ from unelisa.votes.coding import (
     as_labels,
     declare_order,
     encode_classes,
-    question_classes,
+    warn_of_classes,
 )
 from unelisa.votes.columns import Label, spell_name
-from unelisa.votes.frames import NO_COLUMNS, ColumnNames, as_frame, find_twins, list_names
+from unelisa.votes.frames import NO_COLUMNS, ColumnNames, as_frame, find_similar_names, list_names
 from unelisa.votes.partitioned import is_partitioned, read_partitions
 
 Floats = NDArray[np.float64]
@@ -160,17 +160,14 @@ class Votes:
         """Return the votes that were read from a table."""
         blocks, items, voters, coding, named = found
         if named and coding.inferred:
-            question_classes(coding.classes)
+            warn_of_classes(coding.classes)
         return cls(
             blocks, items, voters, coding.classes, named, coding.name, columns, coding.ordered
         )
 
     @classmethod
     def accept(cls, table: Any) -> "Votes":
-        """Return the votes that a function without `coding=` is given, as `Votes.of` reads them.
-
-        The message for ambiguous codes says where the coding can be declared.
-        """
+        """Return the votes of a table without a declared coding; errors say where to declare it."""
         try:
             return cls.of(table)
         except AmbiguousVotesError as error:
@@ -237,15 +234,18 @@ class Votes:
     def take_items(self, items: Sequence[int] | NDArray[Any]) -> "Votes":
         """Return the votes on some items, in the order given."""
         rows = np.arange(self.n_items)[np.asarray(items)]
-        most = 2 * len(rows) > self.n_items and np.all(rows[1:] > rows[:-1])
-        if most and self.blocks.place not in IN_MEMORY:  # they stay where they are
-            keep = getattr(self.items, "keep", self.items.__getitem__)
-            return replace(self, blocks=PickedItems(self.blocks, rows), items=keep(rows))
         if self.blocks.whole or np.all(rows[1:] >= rows[:-1]):
             return replace(self, blocks=self.blocks.take(rows), items=self.items[rows])
         order = np.argsort(rows, kind="stable")
         taken = self.blocks.take(rows[order]).take(np.argsort(order))
         return replace(self, blocks=taken, items=self.items[rows])
+
+    def keep_items(self, rows: NDArray[np.intp]) -> "Votes":
+        """Return the votes on some items, which stay where they are if their order does."""
+        if self.blocks.place in IN_MEMORY or np.any(rows[1:] <= rows[:-1]):
+            return self.take_items(rows)
+        keep = getattr(self.items, "keep", self.items.__getitem__)
+        return replace(self, blocks=PickedItems(self.blocks, rows), items=keep(rows))
 
     def parts(self) -> "Iterator[Votes]":
         """Yield the votes block by block, each in memory while it is used."""
@@ -271,23 +271,13 @@ class Votes:
         return replace(self, blocks=self.blocks.rearrange(columns), voters=voters)
 
     def one_against_rest(self, k: int) -> "Votes":
-        """Return the votes with two classes: class k as the positive one, and all others as one.
-
-        Examples
-        --------
-        >>> votes = Votes.of([["cat", "dog"], ["owl", None]]).one_against_rest(1)
-        >>> votes.values.tolist(), votes.classes
-        ([[-1, 1], [-1, 0]], ('not dog', 'dog'))
-        """
-        codes = np.array(encode_classes(self.n_classes), dtype=np.int8)
-        lookup = np.zeros(256, dtype=np.int8)
-        lookup[codes.view(np.uint8)] = np.where(np.arange(self.n_classes) == k, 1, -1)
-        blocks, label = self.blocks.recode(lookup), str(self.classes[k])
-        classes = (f"not {label}", label)
+        """Return the votes with two classes: class k as the positive one, and all others as one."""
+        blocks = self._recode(np.where(np.arange(self.n_classes) == k, 1, -1))
+        classes = (f"not {self.classes[k]}", str(self.classes[k]))
         return replace(self, blocks=blocks, classes=classes, coding="", ordered=False)
 
     def recode_classes(self, classes: tuple[Label, ...]) -> "Votes":
-        """Return the votes with other classes, more than two, of which all of their own are some.
+        """Return the votes with more than two classes, which include all of their own.
 
         Examples
         --------
@@ -295,10 +285,14 @@ class Votes:
         array([[3, 1]], dtype=int8)
         """
         codes = dict(zip(classes, encode_classes(len(classes)), strict=True))
+        blocks = self._recode([codes[label] for label in self.classes])
+        return replace(self, blocks=blocks, classes=classes)
+
+    def _recode(self, codes: Any) -> ItemBlocks:
+        """Return the votes with other codes, one per class."""
         lookup = np.zeros(256, dtype=np.int8)
-        own = np.array(encode_classes(self.n_classes), dtype=np.int8).view(np.uint8)
-        lookup[own] = [codes[label] for label in self.classes]
-        return replace(self, blocks=self.blocks.recode(lookup), classes=classes)
+        lookup[np.array(encode_classes(self.n_classes), dtype=np.int8).view(np.uint8)] = codes
+        return self.blocks.recode(lookup)
 
     def turn_labels(self) -> "Votes":
         """Return the same votes with the other of two labels as the positive one."""
@@ -320,7 +314,7 @@ class Votes:
     def comparison(self) -> tuple[NDArray[np.int64], int]:
         """Counts of items per voter, and the number of items with two votes or more.
 
-        Rows: said each of the classes (no, yes); others voted too; another voted otherwise.
+        Rows: voted for each of the classes (no, yes); others voted too; another voted differently.
         """
         counts, met = self.blocks.compare(self.n_classes)
         return counts.T, met
@@ -346,9 +340,9 @@ class Votes:
         return np.asarray(np.count_nonzero(self.answers, axis=0) < 2)
 
     def discerning(self) -> NDArray[np.bool_]:
-        """Return which voters tell items apart: not silent, nor the same vote on every item.
+        """Return which voters are informative: not silent, nor the same vote on every item.
 
-        If nobody does, those who voted.
+        If nobody is, those who voted.
         """
         votes = self.vote_counts()
         found = (votes > 0) & (self.answers.max(axis=0) < self.n_items)
@@ -365,8 +359,8 @@ class Votes:
         if stuck.any():
             constant = "always gave the same vote, which is hardly informative"
             _warn(self.voters[stuck].tolist(), constant)
-        if twins := find_twins(self.voters.tolist()):
-            _warn(twins, "have names that look the same, so they may be fewer")
+        if similar := find_similar_names(self.voters.tolist()):
+            _warn(similar, "have names that look the same, so they may be fewer")
         if self.n_voters == 1:
             warn_user("only one voter, so its votes cannot be cross-checked", VotesWarning)
         elif self.n_items > 1 and self.comparison[1] == 0:
@@ -391,19 +385,13 @@ def _warn(names: list[Any], what: str) -> None:
 
 
 def order_voters(votes: Votes) -> NDArray[np.intp]:
-    """Return the voters who discern items, sorted by their votes.
+    """Return the informative voters in an order that their votes alone determine.
 
-    Sorted by sum_i m_i f_is, m_i the margin of the item, and where that is equal by sums of the
-    same form with hashed margins. The order does not change if voters or items are permuted, if all
-    votes are flipped (the more frequent vote counts as +1), or if voters are added who never voted
-    or gave one vote to every item. Voters with equal sums, such as copies, stay in the order of the
-    table.
-
-    Examples
-    --------
-    >>> votes = Votes.of([[1, 1, -1], [1, 1, 1], [1, 1, 1], [-1, -1, -1], [-1, 1, -1]])
-    >>> order_voters(votes).tolist(), order_voters(votes.take_voters([2, 0, 1])).tolist()
-    ([2, 1, 0], [0, 2, 1])
+    They are sorted by sum_i m_i f_is, m_i the margin of the item, and where that is equal by sums
+    of the same form with hashed margins. The order does not change if voters or items are permuted,
+    if all votes are flipped (the more frequent vote counts as +1), or if voters are added who never
+    voted or gave one vote to every item. Voters with equal sums, such as copies, stay in the
+    table's order.
     """
     voters = np.flatnonzero(votes.discerning())
     no, yes = votes.sides[:, voters].sum(axis=1)
@@ -434,14 +422,6 @@ def join_votes(earlier: Votes, more: Votes) -> Votes:
 
     The earlier items and voters come first; names are compared in their one spelling. The rows of
     votes without names are new items. Both have the same classes in the same order.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> first = Votes.of(pd.DataFrame({"item": ["x"], "a": [1], "b": [-1]}))
-    >>> more = Votes.of(pd.DataFrame({"item": ["x", "y"], "b": [1, -1]}))
-    >>> join_votes(first, more).values.tolist()
-    [[1, 1], [0, -1]]
     """
     matrix = as_matrix(more).tocoo()
     if more.named:

@@ -1,16 +1,101 @@
+from itertools import product
+
 import numpy as np
 import pytest
 
-from analysis.suggestions.crowds import draw_crowd, fit
-from analysis.suggestions.test_beliefs import believe
+from analysis.suggestions.crowds import NAMES, draw_crowd, fit
 from unelisa import DawidSkene, OneCoinDawidSkene
 from unelisa.analysis.suggestions.gains import (
     WORTH,
+    await_label,
+    await_vote,
     bound_gains,
+    expect_votes,
+    form_belief,
     measure_gains,
     measure_knowledge,
     measure_label_gains,
 )
+from unelisa.analysis.suggestions.panels import build_panel
+from unelisa.votes.ballots import list_ballots, take_ballots
+
+ITEMS = np.arange(12)
+
+
+def believe(model, votes, items=ITEMS):
+    panel = build_panel(model)
+    taken = take_ballots(list_ballots(votes.blocks), items)
+    return panel, taken, form_belief(panel, taken, model.predict_proba(votes)[items])
+
+
+def enumerate_joint(panel, ballots, chances, item, voter):
+    """P(vote, class), by adding up every state."""
+    n_states, n_classes = panel.truth.shape
+    states = panel.infer(ballots)[item]
+    joint = np.zeros((n_classes, n_classes))
+    for state, k, v in product(range(n_states), range(n_classes), range(n_classes)):
+        of_class = sum(states[s] * panel.truth[s, k] for s in range(n_states))
+        mass = chances[item, k] * states[state] * panel.truth[state, k] / of_class
+        joint[v, k] += mass * panel.answers[voter, v, state]
+    return joint
+
+
+def test_expected_votes_are_those_of_an_enumeration(copied):
+    model, votes = copied
+    panel, ballots, mass = believe(model, votes)
+    found, chances = expect_votes(panel, mass), model.predict_proba(votes)
+    for item, voter in zip(*np.nonzero(votes.values[:6] == 0), strict=True):
+        expected = enumerate_joint(panel, ballots, chances, item, voter)
+        np.testing.assert_allclose(found[item, voter], expected, atol=1e-12)
+
+
+def test_chances_are_those_of_the_model(copied):
+    model, votes = copied
+    panel, _, mass = believe(model, votes)
+    expected = model.predict_proba(votes)[ITEMS]
+    np.testing.assert_allclose(mass.sum(axis=1), expected, atol=1e-12)
+    summed = expect_votes(panel, mass).sum(axis=2)
+    np.testing.assert_allclose(summed, np.repeat(expected[:, None], len(NAMES), 1), atol=1e-12)
+
+
+@pytest.mark.parametrize("voter", ["b", "a1"], ids=["alone", "relative"])
+def test_a_vote_that_is_awaited_leads_to_the_cases_that_were_expected(copied, voter):
+    model, votes = copied
+    panel, _, mass = believe(model, votes)
+    place = NAMES.index(voter)
+    after = await_vote(panel, mass, place)
+    expected = expect_votes(panel, mass)[:, place]
+    chances = after.sum(axis=1)
+    np.testing.assert_allclose(chances, expected.reshape(chances.shape), atol=1e-12)
+    assert await_vote(panel, after, NAMES.index("a2")).sum() == pytest.approx(len(ITEMS))
+
+
+def test_a_label_that_is_awaited_leads_to_certainty(copied):
+    model, votes = copied
+    _, _, mass = believe(model, votes)
+    n_classes = mass.shape[2]
+    after = await_label(mass, np.eye(n_classes)).sum(axis=1)
+    after = after.reshape(len(ITEMS), n_classes, n_classes)
+    np.testing.assert_allclose(after, mass.sum(axis=1)[:, :, None] * np.eye(n_classes))
+
+
+@pytest.mark.parametrize("voter", [1, 7], ids=["alone", "relative"])
+def test_a_vote_changes_beliefs_as_inference_with_that_vote_does(copied, voter):
+    """The posterior of the states, with the vote among the ballots, as far as the voter counts."""
+    model, votes = copied
+    panel, _, _ = believe(model, votes)
+    n_classes = panel.n_classes
+    for item in [i for i in range(30) if not votes.values[i, voter]][:4]:
+        alone = take_ballots(list_ballots(votes.blocks), np.array([item]))
+        before = form_belief(panel, alone, panel.infer(alone) @ panel.truth)
+        after = await_vote(panel, before, voter).sum(axis=1)
+        for v in range(n_classes):
+            table = votes.values[[item]].copy()
+            table[0, voter] = (-1, 1)[v] if n_classes == 2 else v + 1
+            with_vote = take_ballots(list_ballots(type(votes.blocks)(table)), np.array([0]))
+            expected = panel.infer(with_vote)[0] @ panel.truth
+            np.testing.assert_allclose(after[v] / after[v].sum(), expected, atol=0.02)
+
 
 MANY = np.arange(300)
 

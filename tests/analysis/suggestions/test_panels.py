@@ -3,7 +3,7 @@ import pytest
 
 from analysis.suggestions.crowds import NAMES, draw_crowd, fit
 from unelisa import DawidSkene, LatentIsing, MajorityVote, Votes, simulate_votes
-from unelisa.analysis.suggestions.panels import seat_panel
+from unelisa.analysis.suggestions.panels import build_panel
 from unelisa.errors import ModelError
 from unelisa.latent.consensus import believe
 from unelisa.votes.ballots import list_ballots, take_ballots
@@ -11,7 +11,7 @@ from unelisa.votes.ballots import list_ballots, take_ballots
 
 def test_answers_are_distributions_and_more_telling_the_more_a_voter_counts(copied):
     model, _ = copied
-    panel = seat_panel(model)
+    panel = build_panel(model)
     np.testing.assert_allclose(panel.answers.sum(axis=1), 1)
     np.testing.assert_allclose(panel.truth.sum(axis=1), 1)
     assert panel.known.all()
@@ -30,7 +30,7 @@ def test_classes_of_states_are_those_that_the_model_believes(copied, turn):
     if turn and votes.n_classes > 2:
         return
     model._reading = reading.turned() if turn else reading
-    panel = seat_panel(model)
+    panel = build_panel(model)
     model._reading = reading
     run = take_ballots(list_ballots(votes.blocks), np.arange(50))
     found, expected = panel.infer(run) @ panel.truth, believe(run, reading.model)
@@ -46,15 +46,15 @@ def test_of_exact_copies_the_first_is_asked():
     votes = draw_crowd(missing=0.2)
     again = Votes(votes.blocks.rearrange(np.array([*range(9), 2, 2])), votes.items,
                   np.array([*NAMES, "c1", "c2"]), votes.classes)  # fmt: skip
-    assert seat_panel(fit(LatentIsing(), again)).known.tolist() == [True] * 9 + [False] * 2
+    assert build_panel(fit(LatentIsing(), again)).known.tolist() == [True] * 9 + [False] * 2
 
 
 def test_voters_of_dawid_skene_and_of_a_graph_answer_by_their_coins():
     votes = simulate_votes(random_state=0).votes
     for model in (fit(DawidSkene(), draw_crowd()), fit(LatentIsing("edges"), votes)):
-        np.testing.assert_allclose(seat_panel(model).answers[:, 1].T, model.coins_)
+        np.testing.assert_allclose(build_panel(model).answers[:, 1].T, model.coins_)
 
 
 def test_models_without_probabilities_of_votes_are_refused():
     with pytest.raises(ModelError, match="found MajorityVote"):
-        seat_panel(MajorityVote().fit([[1, -1, 1], [1, 1, -1], [-1, 1, 1]]))
+        build_panel(MajorityVote().fit([[1, -1, 1], [1, 1, -1], [-1, 1, 1]]))

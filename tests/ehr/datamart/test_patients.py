@@ -1,10 +1,19 @@
+from collections import Counter
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
 from unelisa.ehr.datamart import simulate_ehr
-from unelisa.ehr.datamart.patients import PATIENTS, REVIEWED, REVIEWED_CASES
+from unelisa.ehr.datamart.patients import (
+    CORE,
+    FEATURES,
+    N_TOPICS,
+    PATIENTS,
+    REVIEWED,
+    REVIEWED_CASES,
+)
 from unelisa.errors import ModelError
 
 
@@ -64,3 +73,24 @@ def test_utilization_drives_the_general_concepts(drawn):
 def test_too_few_patients_are_refused():
     with pytest.raises(ModelError, match="at least 20"):
         simulate_ehr(19)
+
+
+def test_the_paper_s_features():
+    roles = Counter(feature.role for feature in FEATURES)
+    assert roles == {"anchor": 2, "code": 8, "core": 11, "weak": 26, "irrelevant": 95}
+    assert len({feature.name for feature in FEATURES}) == 142
+    assert sum(feature.name.startswith("ICD:714.") for feature in FEATURES) == 9
+
+
+def test_concepts_that_the_paper_names_are_there():
+    roles = {feature.name: feature.role for feature in FEATURES}
+    for name in ("morning stiffness", "c-reactive protein", "immunosuppressive agents"):
+        assert roles[f"NLP:{name}"] == "core"
+    for name in ("chest pain", "diarrhea", "influenza"):
+        assert roles[f"NLP:{name}"] == "irrelevant"
+
+
+def test_every_topic_ties_more_concepts_together_than_the_disease():
+    tied = Counter(feature.topic for feature in FEATURES if feature.loading)
+    assert len(tied) == N_TOPICS
+    assert min(tied.values()) > len(CORE)

@@ -6,7 +6,7 @@ import pytest
 
 from postgres_server import find_programs, load_tables, start_server
 from unelisa.ehr.datamart import simulate_ehr
-from unelisa.ehr.datamart.database import create_table
+from unelisa.ehr.datamart.database import TABLES
 from unelisa.ehr.omop.database import open_database
 
 # person 1 has everything that must count and much that must not; 2 little; 3 nothing
@@ -106,7 +106,7 @@ DRUGS = (
 
 
 def tiny_statements():
-    tables = [DRUGS if name == "drug_exposure" else create_table(name) for name in TINY_TABLES]
+    tables = [DRUGS if name == "drug_exposure" else TABLES[name] for name in TINY_TABLES]
     return [*tables, *filter(str.strip, TINY.split(";"))]
 
 

@@ -7,6 +7,7 @@ import pytest
 from unelisa.ehr.omop.cohort import check_cohort, list_cohort, write_cohort
 from unelisa.ehr.omop.database import OmopTables, open_database
 from unelisa.ehr.omop.requests import parse_request
+from unelisa.ehr.rules.members import list_rows
 from unelisa.errors import RecordsError
 
 SIGNS = (parse_request("ICD:714.%"), parse_request("LAB:21"))
@@ -69,6 +70,23 @@ def test_cohorts_may_have_a_schema_of_their_own(tiny):
         assert connection.table("cohort").count().to_pyarrow().as_py() == 0
         with pytest.raises(RecordsError, match="the cohort 7 already has 2 rows"):
             check_cohort(connection, 7, "results")
+
+
+def test_the_table_of_cohorts_may_have_another_name(tiny):
+    """CohortGenerator lets its users choose it."""
+    table = rows(tiny, 1, 2)
+    with open_database(tiny, read_only=False) as connection:
+        with pytest.raises(RecordsError, match="there is no table my_cohorts.*; create it"):
+            check_cohort(connection, 7, None, "my_cohorts")
+        connection.raw_sql("CREATE TABLE my_cohorts AS SELECT * FROM cohort")
+        check_cohort(connection, 7, None, "my_cohorts")
+        write_cohort(connection, table, None, "MY_COHORTS")
+        assert connection.table("cohort").count().to_pyarrow().as_py() == 0
+        with pytest.raises(RecordsError, match="the cohort 7 already has 2 rows"):
+            check_cohort(connection, 7, None, "my_cohorts")
+        found = list_rows(OmopTables.of(connection, cohort="my_cohorts"), 7)
+        connection.raw_sql("DROP TABLE my_cohorts")
+    assert found.tolist() == [1, 2]
 
 
 def test_a_table_that_may_not_be_written_is_refused_before_counting(tiny_server):

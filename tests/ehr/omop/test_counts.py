@@ -8,8 +8,9 @@ import pytest
 import unelisa as ue
 from unelisa.ehr.omop.counts import count_patients, find_related
 from unelisa.ehr.omop.database import OmopTables, open_database
+from unelisa.ehr.omop.records import name_concepts
 from unelisa.ehr.omop.requests import CountRequest, parse_request
-from unelisa.errors import RecordsError
+from unelisa.errors import RecordsError, UnelisaWarning
 
 ALL = ["ICD:714.%", "NLP:%"]
 ENTRY = ["ICD:714.%", "LAB:anti-cyclic citrullinated peptide test"]
@@ -278,7 +279,7 @@ def test_the_window_includes_both_ends(tiny):
     ],
 )
 def test_the_entry_rule_lets_in_who_has_any_of_it(tiny, entry, patients):
-    assert counts(tiny, "ICD:714.0", entry=entry).index.tolist() == patients
+    assert counts(tiny, "CONCEPT:11", entry=entry).index.tolist() == patients
 
 
 HOSTILE = [
@@ -303,6 +304,30 @@ def test_metacharacters_in_codes_are_only_letters(tiny, form):
 def test_a_pattern_that_nothing_matches_is_refused(tiny):
     with pytest.raises(RecordsError, match="no patient has a record that matches 'ICD:715.%'"):
         counts(tiny, "ICD:715.%")
+
+
+def test_codes_written_without_dots_are_proposed_where_those_with_dots_never_occur(tiny):
+    """Patient 2 has the code 7140, and nobody 71.4."""
+    with pytest.warns(
+        UnelisaWarning, match="no patient has the code ICD:71.40; .*: write ICD:7140"
+    ):
+        assert not counts(tiny, "ICD:71.40").any(axis=None)
+    with pytest.raises(RecordsError, match="writes codes without dots: write ICD:714%$"):
+        counts(tiny, "ICD:7.14%")
+    with pytest.raises(RecordsError, match="compare it with the codes in the table"):
+        counts(tiny, "ICD:9.14%")
+
+
+def test_codes_and_concepts_get_their_names(rich):
+    with open_database(rich, read_only=False) as connection:
+        connection.raw_sql("UPDATE concept SET vocabulary_id = 'ICD9CM' WHERE concept_code = 'b'")
+        asked = ["CONCEPT:11", "CONCEPT:11+", "ICD:B", "ICD:A", "RX:31", "NLP:gout", "LAB:21>5"]
+        named = name_concepts(OmopTables.of(connection), asked)
+    assert named == {
+        **dict.fromkeys(("CONCEPT:11", "CONCEPT:11+"), "Rheumatoid arthritis"),
+        "ICD:B": "Felty syndrome",  # and A is a code of another vocabulary
+        "RX:31": "Methotrexate 10 MG",
+    }
 
 
 def test_nobody_left_is_refused(tiny):

@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 
 from unelisa.ehr.omop.database import OmopTables, open_database
-from unelisa.ehr.omop.persons import Limits, Persons, describe_persons
+from unelisa.ehr.omop.persons import Limits, Persons, date_anchors, describe_persons
 from unelisa.ehr.omop.records import list_spans
-from unelisa.ehr.omop.requests import CountRequest
+from unelisa.ehr.omop.requests import CountRequest, parse_request
 from unelisa.errors import RecordsError
 
 PERIODS = """CREATE TABLE observation_period (person_id bigint, observation_period_start_date date,
@@ -90,6 +90,18 @@ def test_with_an_index_day_the_days_around_it_are_the_window(rich):
         )
     assert describe(before=30, after=0).observed.tolist() == [True, False, False]
     assert describe(before=0, after=29).observed.tolist() == [True, True, False]
+
+
+def test_the_age_at_the_first_anchor_that_counts(rich):
+    request = CountRequest.of(["ICD:714.0"], window=("2001-06-01", None))
+    anchors = (parse_request("ICD:714.0"), parse_request("ICD:M05.9"))
+    with open_database(rich) as connection:
+        tables = OmopTables.of(connection)
+        born = describe_persons(tables, EVERYBODY, Limits(), (None, None)).born
+        found = date_anchors(tables, request, anchors, EVERYBODY, born)
+        assert date_anchors(tables, request, anchors, EVERYBODY, None) is None
+    assert found.tolist()[:2] == [52.0, 43.0]  # in 2002 and 2003
+    assert np.isnan(found[2])
 
 
 def test_a_table_without_sex_and_age_needs_none(tmp_path):

@@ -34,14 +34,14 @@ OTHERS = {one.table: one for one in DOMAINS.values() if one.table not in TABLES}
 
 
 def shape(table):
-    """The columns of a table, as an engine would tell them."""
+    """The columns of a table, as an engine would list them."""
     if table in OTHERS:
         parts = [one for one in DOMAINS.values() if one.table == table]
         codes = dict.fromkeys((one.code for one in parts if one.code), "string")
         numbers = dict.fromkeys(("person_id", *(one.concept for one in parts)), "int64")
         return {**numbers, **codes, OTHERS[table].day: "date", "value_as_number": "float64"}
-    columns = (column.split() for column in TABLES[table].split(";"))
-    return {name.strip('!"'): KINDS.get(kind, "string") for name, kind in columns}
+    columns = (line.split() for line in TABLES[table].splitlines()[1:-1])
+    return {name.strip('"'): KINDS.get(kind.strip(","), "string") for name, kind, *_ in columns}
 
 
 @pytest.mark.parametrize("engine", ["pyspark", "databricks", "snowflake", "bigquery", "mssql"])

@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 
 import unelisa as ue
+from unelisa.ehr.cautions import LOW_PPV
 from unelisa.ehr.charts import draw_charts, read_reviewed
 from unelisa.ehr.phenotype import Judges
 from unelisa.ehr.rules.evaluation import (
@@ -78,7 +79,7 @@ def test_charts_correct_a_judge_that_is_wrong():
     rng = np.random.default_rng(0)
     case = rng.random(4000) < 0.3
     flags = (rng.random(4000) < np.where(case, 0.7, 0.2))[:, None]
-    wrong = Judges(np.arange(4000), np.full((4, 4000), 0.9), 0.0)
+    wrong = Judges(np.arange(4000), np.full((6, 4000), 0.9), 0.0)
     charts = {int(i): int(case[i]) for i in rng.choice(4000, 400, replace=False)}
     truth = measure(case[None].astype(float), flags)[0]
     before = estimate_figures(wrong, flags, 0.95)
@@ -109,10 +110,17 @@ def test_charts_drawn_in_strata_are_weighted(drawn, model, flags, truth):
 def test_an_unreliable_phenotyper_tells_nothing_without_charts(model, flags):
     doubtful = ue.Phenotyper(ANCHORS)
     doubtful.__dict__ = {**model.__dict__, "reliable_": False}
-    with pytest.warns(ReliabilityWarning, match="not all figures of the rules one code"):
+    with pytest.warns(ReliabilityWarning, match="not all quantities of the rules one code"):
         found = evaluate_rules(flags, doubtful)
     assert found[list(QUANTITIES)].isna().all(axis=None)
     assert found["reason"].str.contains("the phenotyper is not reliable").all()
+
+
+def test_a_low_ppv_of_the_labels_alone_leaves_the_rules_judged(model, flags):
+    doubtful = ue.Phenotyper(ANCHORS)
+    why = f"{LOW_PPV}: the anchors may share an error"
+    doubtful.__dict__ = {**model.__dict__, "reliable_": False, "reliability_reason_": why}
+    pd.testing.assert_frame_equal(evaluate_rules(flags, doubtful), evaluate_rules(flags, model))
 
 
 def test_a_rule_that_flags_nobody_has_no_ppv(model, flags):
@@ -129,12 +137,12 @@ def test_a_model_file_keeps_nothing_of_the_patients(model, flags, tmp_path):
     reloaded = ue.load(file, ue.Phenotyper)
     assert "_judges" not in model.__getstate__()
     assert "_judges" not in vars(reloaded)
-    with pytest.raises(ModelError, match="does not know its patients"):
+    with pytest.raises(ModelError, match="which has no patients"):
         evaluate_rules(flags, reloaded)
 
 
 def test_what_is_missing_is_said(drawn, model, flags):
-    with pytest.raises(ModelError, match="counts alone do not say which disease"):
+    with pytest.raises(ModelError, match="counts alone do not define a disease"):
         evaluate_rules(flags, drawn.counts)
     with pytest.raises(ModelError, match="definitions need counts"):
         evaluate_rules(RULES, model)

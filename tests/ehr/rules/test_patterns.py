@@ -55,19 +55,6 @@ def test_the_fit_finds_what_the_model_expects():
     assert np.allclose(fit.specificity, SPECIFICITY, atol=1e-3)
 
 
-def test_sites_with_one_prevalence_equal_the_pooled_fit():
-    one, other = draw(3000, 0.2, 0), draw(2000, 0.2, 1)
-    tables = [
-        read_patterns(tabulate_patterns(list("abc"), flags), name)
-        for name, flags in (("A", one), ("B", other), ("all", np.vstack([one, other])))
-    ]
-    apart = fit_patterns(tables[:2], one_prevalence=True)
-    pooled = fit_patterns(tables[2:])
-    assert np.allclose(apart.prevalence, pooled.prevalence, atol=1e-6)
-    assert np.allclose(apart.sensitivity, pooled.sensitivity, atol=1e-6)
-    assert np.allclose(apart.specificity, pooled.specificity, atol=1e-6)
-
-
 def test_two_rules_need_two_sites_that_differ():
     found = evaluate_patterns(
         [site("A", 40_000, 0.3, 0, rules=2), site("B", 40_000, 0.05, 1, rules=2)]

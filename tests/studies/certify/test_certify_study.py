@@ -8,9 +8,14 @@ import unelisa as ue
 from studies.certify.page import breaks_too_often, find_case, render_certify
 from studies.certify.runs import (
     OURS,
+    SHARE,
     SHUFFLED,
     Asked,
+    ask_surest,
     collect_certify,
+    count_answers,
+    deliver,
+    find_frame,
     list_populations,
     mean_needed,
     run_certify,
@@ -68,7 +73,18 @@ def test_rare_accidents_are_counted():
     assert breaks_too_often(row, "any", {**case, "broken": 0.09})
 
 
-def test_answers_are_compared_where_all_methods_get_there():
-    rows = [{"needed": {"0.05": {"a": 100, "b": 200}}}, {"needed": {"0.05": {"a": 50, "b": None}}}]
-    assert mean_needed(rows, "0.05") == {"a": 100, "b": 200}
-    assert mean_needed(rows[1:], "0.05") is None
+def test_answers_are_compared_where_both_ways_get_there():
+    found = {"a": 100, SHARE: 200}, {"a": None, SHARE: 50}, {"a": 30, SHARE: None}
+    rows = [{"needed": {"0.05": one}} for one in found]
+    assert mean_needed(rows, "0.05", "a") == (1, 100.0, 200.0, 1)
+    assert mean_needed(rows[1:], "0.05", "a") is None
+
+
+def test_half_of_the_items_is_drawn_from_and_delivered(known):
+    ours = list_populations(known)[0][OURS]
+    asked = ask_surest(ours, 0.1, 0.95, 0.5)
+    frame = find_frame(ours, asked)
+    assert 200 <= len(frame) < 300
+    assert ours.scored.sure[frame].min() >= np.median(ours.scored.sure)
+    assert deliver(ours, frame, asked) == len(frame)
+    assert count_answers(ours, 0.1, 5, chosen=True) < count_answers(ours, 0.1, 5, chosen=False)

@@ -10,8 +10,10 @@ from studies.rules.page import mean_of, render_rules
 from studies.rules.runs import Place, collect_rules, run_rules
 from studies.rules.worlds import SIMULATORS
 from unelisa.ehr.counts import read_counts
+from unelisa.ehr.phenotyper import Phenotyper
 from unelisa.ehr.rules.definition import apply_rules, parse_rule
 from unelisa.ehr.rules.evaluation import QUANTITIES
+from unelisa.errors import UnelisaWarning
 
 
 @pytest.fixture
@@ -132,3 +134,12 @@ def test_both_anchors_of_diabetes_share_an_error():
     counts = world.counts.loc[~world.case, list(world.anchors)].to_numpy() > 0
     both = counts.all(axis=1).mean()
     assert both > 3 * np.prod(counts.mean(axis=0))
+
+
+def test_cases_without_any_anchor_record_are_a_fifth_of_the_cases_at_most():
+    world = SIMULATORS["lupus"](0.01, 7, 10_000)
+    with pytest.warns(UnelisaWarning, match="review charts"):
+        model = Phenotyper(list(world.anchors), world.utilization, random_state=0).fit(world.counts)
+    chances = model.predict_proba(world.counts)[:, 1]
+    silent = ~(world.counts[list(world.anchors)] > 0).any(axis=1).to_numpy()
+    assert chances[silent].sum() <= 0.2 * chances.sum() * (1 + 1e-6)

@@ -61,7 +61,7 @@ def test_most_items_stay_where_they_are(held):
     """Each pass, also over views, finds the same rows and sums as in the table of these items."""
     votes = Votes(held, np.arange(len(held)), np.arange(12))
     items = np.flatnonzero(np.random.default_rng(2).random(len(held)) < 0.7)
-    some, table = votes.take_items(items), crowd()[items]
+    some, table = votes.keep_items(items), crowd()[items]
     x, weights = np.random.default_rng(3).normal(size=len(items)), np.arange(12.0)
     assert some.shape == table.shape
     assert some.blocks.place in (held.place, "in memory")
@@ -70,7 +70,7 @@ def test_most_items_stay_where_they_are(held):
     assert some.blocks.tally(x)[0] == pytest.approx(x @ table, abs=1e-9)
     assert np.array_equal(some.take_voters([3, 1]).blocks.expand(), table[:, [3, 1]])
     assert np.array_equal(some.take_items([0, 5]).values, table[[0, 5]])
-    again = some.take_items(np.arange(1, len(items)))
+    again = some.keep_items(np.arange(1, len(items)))
     assert again.blocks.tally(x[1:])[0] == pytest.approx(x[1:] @ table[1:], abs=1e-9)
 
 

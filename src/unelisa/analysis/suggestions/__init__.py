@@ -14,10 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.analysis.suggestions.batch import Question, Terms, plan_questions
+from unelisa.analysis.suggestions.batch import (
+    Question,
+    Terms,
+    ask_everybody,
+    plan_questions,
+    without,
+)
 from unelisa.analysis.suggestions.gains import WORTH, Criterion
-from unelisa.analysis.suggestions.overlap import ask_everybody, without
-from unelisa.analysis.suggestions.panels import Panel, can_suggest, seat_panel
+from unelisa.analysis.suggestions.panels import Panel, build_panel, can_suggest
 from unelisa.errors import ModelError, VotesWarning, warn_user
 from unelisa.estimator import COUNT
 from unelisa.votes import Votes
@@ -61,9 +66,8 @@ def suggest_votes(  # noqa: PLR0913 - a public signature
 
         gain = sum_v P(v) max_k P(k | votes, v) - max_k P(k | votes)
 
-    with v drawn from the model, given all votes on the item. A vote of a voter who repeats others
-    is worth as much less as the voter counts less; of exact copies only the first is asked. Each
-    row takes into account that the rows above it on the same item will be answered.
+    with v drawn from the model, given all votes on the item. Of exact copies only the first is
+    asked. Each row assumes that the rows above it on the same item will be answered.
 
     Parameters
     ----------
@@ -78,20 +82,16 @@ def suggest_votes(  # noqa: PLR0913 - a public signature
     voters
         Names of those who can be asked; all by default.
     criterion
-        "errors", the number of wrong labels; or "log_loss", the log loss of the probabilities in
-        nats, which also values votes that no label depends on yet; or "rate", the variance of the
-        numbers of items of each class, summed over the classes, as far as single items account
-        for it. What the votes leave open about the class rate itself is for gold labels of a
-        random sample to settle: see `estimate_rate`.
+        "errors", the number of wrong labels; "log_loss", the log loss of the probabilities in nats,
+        which also values votes that no label depends on yet; or "rate", the variance of the numbers
+        of items of each class, summed over the classes, as far as single items account for it.
     gold_cost
         Price of a human's label; with it the human is one more voter, named "human", and is
         suggested where that is the better buy.
     gold_accuracy
-        P(the human's label is right), 1 by default: it is taken as the truth, as gold labels are in
-        `fit`. An error is equally probable to be any other class.
+        P(the human's label is right); an error is equally probable to be any other class.
     spread
-        Whether the batch is spread over the voters, as a hedge against a model that is wrong about
-        some of them, see Notes. False takes the largest gains, whoever they come from.
+        Whether the batch is spread over the voters, see Notes; otherwise the largest gains count.
     chances
         What `predict_proba` says of the votes, where that is known already.
 
@@ -106,20 +106,17 @@ def suggest_votes(  # noqa: PLR0913 - a public signature
 
     Notes
     -----
-    The class of an item has the probabilities of `predict_proba`. What a vote says of it is taken,
-    for a consensus, from the voters' weights, biases and counts and the ease of the items; in a
-    graph, and for Dawid-Skene, from the voters' confusions. One item gets at most about 256
-    combinations of answers in one batch: eight votes of two classes, four of four.
+    One item gets at most about 256 combinations of answers in one batch: eight votes of two
+    classes, four of four.
 
     A model can be wrong about a voter, and a batch of that voter's votes would never show it. So a
-    batch is spread: while it is chosen, a voter's price grows by its own amount with every
-    n / (number of voters) questions that it gets. And a quarter of it, if that is at least one
-    question per voter, goes to items that all voters answer, until half of the pairs of voters have
-    fifty items in common: where voters hardly meet nobody can tell who repeats whom. The gain of
-    such a vote is what it is worth alone.
+    batch is spread: a voter's price grows by its own amount with every n / (number of voters)
+    questions that it gets. And a quarter of the batch, if that is at least one question per voter,
+    goes to items that all voters answer, until half of the pairs of voters have fifty items in
+    common: who repeats whom cannot be seen where voters hardly meet.
 
-    A gain looks one vote ahead: where only two votes together could change a label, each of them is
-    worth nothing under "errors". `criterion="log_loss"` does not have this gap.
+    Where only two votes together could change a label, each of them is worth nothing under
+    "errors"; `criterion="log_loss"` does not have this gap.
 
     Examples
     --------
@@ -134,7 +131,7 @@ def suggest_votes(  # noqa: PLR0913 - a public signature
         raise ModelError(f"n must be {COUNT.words}, found {str(n)[:60]!r}")
     if criterion not in WORTH:
         raise ModelError(f"criterion must be one of {', '.join(WORTH)}, found {criterion!r}")
-    panel = seat_panel(model)
+    panel = build_panel(model)
     known = model._reenter(votes)
     prices = _set_prices(model, panel, cost, voters, gold_cost)
     labels = _expect_labels(gold_accuracy, panel.n_classes)

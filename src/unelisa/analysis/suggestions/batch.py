@@ -3,6 +3,11 @@
 Items are opened in the order of an upper bound of their gains, so that only those which may matter
 are worked out. An item that was asked about splits into one case per answer, over which later gains
 on it are expected.
+
+A model that takes the opinion of a clique for the truth calls its members experts, and asks one of
+them about each item. Their votes never meet, and that they repeat each other never shows. So a part
+of each batch goes to items that all voters answer, as long as pairs of voters have met on fewer
+items than show that.
 """
 
 import heapq
@@ -12,15 +17,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.analysis.suggestions.beliefs import await_label, await_vote, form_belief
 from unelisa.analysis.suggestions.gains import (
     Criterion,
+    await_label,
+    await_vote,
     bound_gains,
+    form_belief,
     measure_gains,
     measure_label_gains,
 )
 from unelisa.analysis.suggestions.panels import Panel
-from unelisa.votes.ballots import RUN, Floats, take_ballots
+from unelisa.votes.ballots import RUN, Ballots, Floats, Sums, take_ballots
 from unelisa.votes.blocks import ItemBlocks
 
 OPENED = 256  # items that are worked out at a time
@@ -29,6 +36,8 @@ OPENED = 256  # items that are worked out at a time
 # would be worked out in vain
 MOST_OPENED, LEAST_OPENED = 20, 2048
 LEAST_GAIN = 1e-9  # below this a gain is rounding
+SHARE = 0.25  # of a batch that goes to items that everybody answers
+COMMON = 50  # items on which a pair must meet, so that ten voters who repeat each other show
 MOST_CASES = 256  # of one item: about eight votes of two classes in one batch
 
 
@@ -48,7 +57,7 @@ class Terms(NamedTuple):
     criterion: Criterion
     offered: NDArray[np.bool_] | None = None  # items x voters that can be asked; None: all
     # questions after which a voter counts as twice as expensive, as a hedge against a model that is
-    # wrong about it: what one voter says cannot be told from the truth if nobody else is asked
+    # wrong about it: if nobody else is asked, what one voter says cannot be checked
     spread: float = np.inf
     n: int | None = None  # questions that will be asked for; None: nobody knows
 
@@ -169,3 +178,55 @@ def _measure_all(panel: Panel, terms: Terms, mass: Floats) -> Floats:
     gains = measure_gains(panel, mass, terms.criterion)
     human = measure_label_gains(mass.sum(axis=1), terms.labels, terms.criterion)
     return np.column_stack([gains, human])
+
+
+def ask_everybody(
+    panel: Panel, ballots: ItemBlocks, chances: Floats, terms: Terms, n: int
+) -> list[Question]:
+    """Return questions that complete some items, at most a quarter of n; gains are of each alone.
+
+    The items with the most votes come first, and of them those whose label is least certain. There
+    are none if a quarter of n is less than one question per voter, if half of the pairs of voters
+    have met on fifty items, or if there are not fifty items per voter.
+    """
+    asked = np.isfinite(terms.prices[:-1])
+    n_asked, left = int(np.count_nonzero(asked)), int(SHARE * n)
+    if not 1 < n_asked <= left or COMMON * n_asked > len(chances):
+        return []
+    (common,) = ballots.sum(_count_common, asked)
+    if np.median(common[np.triu_indices(n_asked, 1)]) >= COMMON:
+        return []
+    counts = ballots.concatenate(_count_votes, asked)
+    order = np.lexsort((chances.max(axis=1), -counts))
+    order = order[counts[order] < n_asked][:left]  # more items than votes are never completed
+    numbers = np.sort(order)
+    items = {item.number: item for item in open_items(panel, ballots, chances, terms, numbers)}
+    found: list[Question] = []
+    for item in (items[number] for number in order.tolist()):
+        voters = np.flatnonzero(np.isfinite(item.prices[:-1])).tolist()
+        if len(found) + len(voters) > left:
+            break
+        found += [Question(item.number, s, float(item.gains[s])) for s in voters]
+    return found
+
+
+def without(terms: Terms, questions: list[Question], shape: tuple[int, int]) -> Terms:
+    """Return the terms on which these questions are not asked again."""
+    offered = np.ones(shape, dtype=np.bool_) if terms.offered is None else terms.offered.copy()
+    for question in questions:
+        offered[question.item, question.voter] = False
+    return terms._replace(offered=offered)
+
+
+def _count_common(ballots: Ballots, asked: NDArray[np.bool_]) -> Sums:
+    """Return on how many items each pair of the voters who can be asked have met. A pass."""
+    own = asked[ballots.voters]
+    place = np.cumsum(asked) - 1
+    there = np.zeros((ballots.n_items, int(np.count_nonzero(asked))), dtype=np.float32)
+    there[ballots.items[own], place[ballots.voters[own]]] = 1
+    return (np.asarray(there.T @ there, dtype=np.float64),)
+
+
+def _count_votes(ballots: Ballots, asked: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return how many of the voters who can be asked have voted on each item."""
+    return np.bincount(ballots.items[asked[ballots.voters]], minlength=ballots.n_items)

@@ -1,4 +1,13 @@
-"""What a vote is worth: how far it is expected to raise the worth of what is known.
+"""What is believed of items, and what one more vote is worth.
+
+A case is an item with its votes so far, and with votes that were asked for but have not come. Its
+mass is P(state, class), the class's chance being the model's own probability::
+
+    m(state, k) = P(k) P(state | k, votes)
+
+and the joint distribution of the class and the vote of voter s is exact::
+
+    P(k, v) = sum_state m(state, k) P(s says v | state)
 
 The worth of a belief is the chance that its label is right, max_k P(k), or its negative entropy,
 which is the expected log-probability of the truth, or minus the variance that the item adds to the
@@ -14,21 +23,51 @@ from typing import Literal
 import numpy as np
 from scipy.special import xlogy
 
-from unelisa.analysis.suggestions.beliefs import TINY, expect_votes
 from unelisa.analysis.suggestions.panels import Panel
-from unelisa.votes.ballots import Floats
+from unelisa.votes.ballots import Ballots, Floats
+
+TINY = 1e-300
 
 Criterion = Literal["errors", "log_loss", "rate"]
 
 
-def measure_certainty(masses: Floats) -> Floats:
-    """Return max_k of P(case, k): the chance that the label is right.
+def form_belief(panel: Panel, ballots: Ballots, chances: Floats) -> Floats:
+    """Return the mass of one case per item, cases x states x classes; a case's sum is its chance.
 
-    Examples
-    --------
-    >>> measure_certainty(np.array([0.25, 0.75]))
-    np.float64(0.75)
+    `chances` are the model's probabilities of the classes.
     """
+    joint = panel.infer(ballots)[:, :, None] * panel.truth
+    total = joint.sum(axis=1, keepdims=True)
+    # a class that the votes rule out has the states that it may have
+    joint = np.where(total > TINY, joint, panel.truth)
+    return np.asarray(joint * (chances[:, None, :] / joint.sum(axis=1, keepdims=True)))
+
+
+def expect_votes(panel: Panel, mass: Floats) -> Floats:
+    """Return P(case, vote, class) of every voter: cases x voters x answers x classes."""
+    n_cases, n_states, n_classes = mass.shape
+    flat = mass.transpose(0, 2, 1).reshape(-1, n_states)
+    joint = flat @ panel.answers.reshape(-1, n_states).T
+    shape = n_cases, n_classes, panel.n_voters, n_classes
+    return joint.reshape(shape).transpose(0, 2, 3, 1).copy()
+
+
+def await_vote(panel: Panel, mass: Floats, voter: int) -> Floats:
+    """Return the cases that follow when a voter is asked: one for each answer."""
+    return _split(mass[:, None] * panel.answers[voter][None, :, :, None])
+
+
+def await_label(mass: Floats, labels: Floats) -> Floats:
+    """Return the cases that follow when a human is asked, who says v with P(v | class k)."""
+    return _split(mass[:, None] * labels.T[None, :, None, :])
+
+
+def _split(array: Floats) -> Floats:
+    return np.asarray(array.reshape(-1, *array.shape[2:]))
+
+
+def measure_certainty(masses: Floats) -> Floats:
+    """Return max_k of P(case, k): the chance that the label is right."""
     return np.asarray(masses.max(axis=-1))[()]
 
 
@@ -39,13 +78,7 @@ def measure_knowledge(masses: Floats) -> Floats:
 
 
 def measure_precision(masses: Floats) -> Floats:
-    """Return minus sum_k P(k | case) (1 - P(k | case)), times P(case).
-
-    Examples
-    --------
-    >>> measure_precision(np.array([0.25, 0.75]))
-    np.float64(-0.375)
-    """
+    """Return minus sum_k P(k | case) (1 - P(k | case)), times P(case)."""
     total = np.maximum(masses.sum(axis=-1), TINY)
     return np.asarray((masses**2).sum(axis=-1) / total - total)[()]
 
@@ -74,7 +107,7 @@ def measure_label_gains(chances: Floats, labels: Floats, criterion: Criterion) -
 def bound_gains(panel: Panel, mass: Floats, criterion: Criterion, prices: Floats) -> Floats:
     """Return an upper bound of the gain per cost of any voter's vote, per case.
 
-    Every answer is taken to be as telling as that of any voter.
+    Every answer is taken to be as informative as that of any voter.
     """
     asked = np.isfinite(prices)
     if not asked.any():
@@ -88,7 +121,7 @@ def bound_gains(panel: Panel, mass: Floats, criterion: Criterion, prices: Floats
 
 
 def _bound_errors(mass: Floats, answers: Floats) -> Floats:
-    """Return sum_v max_k of P(k, v) - P(label, v), answers being as telling as any voter's."""
+    """Return sum_v max_k of P(k, v) - P(label, v), answers being as informative as any voter's."""
     most, least = answers.max(axis=0).T, answers.min(axis=0).T
     label = mass.sum(axis=1).argmax(axis=1)
     of_label = np.take_along_axis(mass, label[:, None, None], axis=2)[:, :, 0]
@@ -103,7 +136,7 @@ def _bound_errors(mass: Floats, answers: Floats) -> Floats:
 def _bound_passed(answers: Floats) -> float:
     """Return the part of what is not known that a vote can pass on at most.
 
-    A vote that equals a fixed draw with probability e, whatever the state, tells at most 1 - e of
+    A vote that equals a fixed draw with probability e, whatever the state, adds at most 1 - e of
     what knowing the class would add; where the class is known, both worths are 0.
     """
     return float(1 - answers.min(axis=2).sum(axis=1).min())

@@ -46,19 +46,19 @@ def can_suggest(model: Any) -> bool:
     return isinstance(model, LatentIsing | DawidSkene | OneCoinDawidSkene)
 
 
-def seat_panel(model: Any) -> Panel:
+def build_panel(model: Any) -> Panel:
     """Return the panel of a fitted model."""
     if isinstance(model, LatentIsing) and isinstance(model._reading, ConsensusReading):
-        return _seat_consensus(model._reading)
+        return _build_consensus(model._reading)
     if can_suggest(model):
-        return _seat_independent(model)
+        return _build_independent(model)
     name = type(model).__name__
     raise ModelError(
         f"votes can be suggested with LatentIsing, DawidSkene or OneCoinDawidSkene, found {name}"
     )
 
 
-def _seat_independent(model: Any) -> Panel:
+def _build_independent(model: Any) -> Panel:
     """Return voters who err independently given the class, by their confusions."""
     n_classes = len(model.classes_)
     if isinstance(model, OneCoinDawidSkene):
@@ -77,10 +77,10 @@ def _seat_independent(model: Any) -> Panel:
     )
 
 
-def _seat_consensus(reading: ConsensusReading) -> Panel:
+def _build_consensus(reading: ConsensusReading) -> Panel:
     """Return the voters of a consensus; a state is a class and an ease.
 
-    A vote is as telling as its voter counts: what one of several who repeat each other says is
+    A vote is as informative as its voter counts: what one of several who repeat each other says is
     worth a part of what it would be worth alone.
     """
     model, n_classes = reading.model, reading.n_classes

@@ -25,7 +25,7 @@ from unelisa.votes import Votes
 Floats = NDArray[np.float64]
 SAME_LABELS = 0.99  # of the whole panel's labels that must stay
 LOST_ACCURACY = 0.005  # of the expected accuracy that may be lost
-LEAST_JUDGES = 4  # as many branches as can check each other
+LEAST_JUDGES = 4  # as many independent voters as can check each other
 MOST_FITS, MOST_VOTES = 30, 20_000
 TRIED = 2  # voters in each step
 
@@ -44,17 +44,6 @@ def find_smaller_panel(model: Aggregator, votes: Votes, gold: Any = None) -> Sma
     """Return the smallest panel found that loses nothing visible; `dropped` may be empty.
 
     `gold` are the gold labels that the model was fitted with: a dict, or one per item.
-
-    Examples
-    --------
-    >>> import unelisa as ue
-    >>> rng = np.random.default_rng(0)
-    >>> truth = rng.choice([0, 1], 400)
-    >>> right = np.array([0.97, 0.97, 0.96, 0.95, 0.5])
-    >>> said = np.where(rng.random((400, 5)) < right, truth[:, None], 1 - truth[:, None])
-    >>> votes = ue.Votes.of(said)
-    >>> find_smaller_panel(ue.LatentIsing().fit(votes), votes).dropped
-    ['v4']
     """
     rows = draw_items(votes.n_items, max(MOST_VOTES // max(votes.n_voters, 1), 1))
     some = votes.take_items(rows)

@@ -1,93 +1,47 @@
-"""A simulated datamart as a DuckDB file in the OMOP common data model."""
+"""A simulated datamart as an OMOP database in DuckDB: the dated records behind every count.
+
+A count x becomes x days of care. Records that must not be counted are included too: codes repeated
+on one day, and mentions that are negated, hypothetical, or about a relative.
+"""
 
 import errno
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib.resources import files
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from unelisa.ehr.datamart.patients import SimulatedEhr
-from unelisa.ehr.datamart.records import Block, list_tables
+from unelisa.ehr.datamart.patients import (
+    FEATURES,
+    MAIN_CODE,
+    MAIN_CONCEPT,
+    UTILIZATION,
+    SimulatedEhr,
+)
 from unelisa.errors import missing_extra
 from unelisa.outputs import whole_file
 
-_MODEL = """
-person: person_id! bigint; gender_concept_id! integer; year_of_birth! integer; month_of_birth
-  integer; day_of_birth integer; birth_datetime timestamp; race_concept_id! integer;
-  ethnicity_concept_id! integer; location_id integer; provider_id integer; care_site_id integer;
-  person_source_value varchar; gender_source_value varchar; gender_source_concept_id integer;
-  race_source_value varchar; race_source_concept_id integer; ethnicity_source_value varchar;
-  ethnicity_source_concept_id integer
-observation_period: observation_period_id! bigint; person_id! bigint; observation_period_start_date!
-  date; observation_period_end_date! date; period_type_concept_id! integer
-visit_occurrence: visit_occurrence_id! bigint; person_id! bigint; visit_concept_id! integer;
-  visit_start_date! date; visit_start_datetime timestamp; visit_end_date! date; visit_end_datetime
-  timestamp; visit_type_concept_id! integer; provider_id integer; care_site_id integer;
-  visit_source_value varchar; visit_source_concept_id integer; admitted_from_concept_id integer;
-  admitted_from_source_value varchar; discharged_to_concept_id integer; discharged_to_source_value
-  varchar; preceding_visit_occurrence_id bigint
-condition_occurrence: condition_occurrence_id! bigint; person_id! bigint; condition_concept_id!
-  integer; condition_start_date! date; condition_start_datetime timestamp; condition_end_date date;
-  condition_end_datetime timestamp; condition_type_concept_id! integer; condition_status_concept_id
-  integer; stop_reason varchar; provider_id integer; visit_occurrence_id bigint; visit_detail_id
-  bigint; condition_source_value varchar; condition_source_concept_id integer;
-  condition_status_source_value varchar
-measurement: measurement_id! bigint; person_id! bigint; measurement_concept_id! integer;
-  measurement_date! date; measurement_datetime timestamp; measurement_time varchar;
-  measurement_type_concept_id! integer; operator_concept_id integer; value_as_number numeric;
-  value_as_concept_id integer; unit_concept_id integer; range_low numeric; range_high numeric;
-  provider_id integer; visit_occurrence_id bigint; visit_detail_id bigint; measurement_source_value
-  varchar; measurement_source_concept_id integer; unit_source_value varchar; unit_source_concept_id
-  integer; value_source_value varchar; measurement_event_id bigint; meas_event_field_concept_id
-  integer
-note: note_id! bigint; person_id! bigint; note_date! date; note_datetime timestamp;
-  note_type_concept_id! integer; note_class_concept_id! integer; note_title varchar; note_text!
-  text; encoding_concept_id! integer; language_concept_id! integer; provider_id integer;
-  visit_occurrence_id bigint; visit_detail_id bigint; note_source_value varchar; note_event_id
-  bigint; note_event_field_concept_id integer
-note_nlp: note_nlp_id! bigint; note_id! bigint; section_concept_id integer; snippet varchar;
-  "offset" varchar; lexical_variant! varchar; note_nlp_concept_id integer;
-  note_nlp_source_concept_id integer; nlp_system varchar; nlp_date! date; nlp_datetime timestamp;
-  term_exists varchar(1); term_temporal varchar; term_modifiers varchar
-concept: concept_id! integer; concept_name! varchar; domain_id! varchar; vocabulary_id! varchar;
-  concept_class_id! varchar; standard_concept varchar(1); concept_code! varchar; valid_start_date!
-  date; valid_end_date! date; invalid_reason varchar(1)
-concept_ancestor: ancestor_concept_id! integer; descendant_concept_id! integer;
-  min_levels_of_separation! integer; max_levels_of_separation! integer
-cohort: cohort_definition_id! integer; subject_id! bigint; cohort_start_date! date; cohort_end_date!
-  date
-cohort_definition: cohort_definition_id! integer; cohort_definition_name! varchar;
-  cohort_definition_description text; definition_type_concept_id! integer; cohort_definition_syntax
-  text; subject_concept_id! integer; cohort_initiation_date date
-cdm_source: cdm_source_name! varchar; cdm_source_abbreviation! varchar; cdm_holder! varchar;
-  source_description text; source_documentation_reference varchar; cdm_etl_reference varchar;
-  source_release_date! date; cdm_release_date! date; cdm_version varchar; cdm_version_concept_id!
-  integer; vocabulary_version! varchar
-"""
-
-TABLES = dict(table.split(": ", 1) for table in re.split(r"\n(?=\w)", _MODEL.strip()))
-
-
-def create_table(name: str) -> str:
-    """Return the statement that creates a table, for both DuckDB and PostgreSQL.
-
-    Examples
-    --------
-    >>> create_table("cohort")[:60]
-    'CREATE TABLE cohort (cohort_definition_id integer NOT NULL, '
-    """
-    columns = []
-    for column in TABLES[name].split(";"):
-        title, kind = column.split()
-        required = " NOT NULL" if title.endswith("!") else ""
-        columns.append(f"{title.rstrip('!')} {kind}{required}")
-    return f"CREATE TABLE {name} ({', '.join(columns)})"
-
-
+# table -> the statement that creates it
+TABLES = {
+    found[1]: found[0]
+    for found in re.finditer(
+        r"CREATE TABLE (\w+) \(.*?\);",
+        files("unelisa.ehr.datamart").joinpath("cdm54.sql").read_text(encoding="utf-8"),
+        re.DOTALL,
+    )
+}
 Advance = Callable[[str, int], None]  # table, rows written
+Block = Mapping[str, Any]  # rows of a table: column -> list or array, or one value for all rows
+
+RHEUMATOID_ARTHRITIS = 80809  # the standard concept
+INFLAMMATORY_ARTHRITIS = 2_000_000_001  # its parent; numbers over two billion are site-specific
+ANTI_CCP_TEST = 2_000_000_002
+_FIRST_CODE, _FIRST_TERM = 2_000_001_000, 2_000_002_000
+ANTI_CCP_NAME = "anti-cyclic citrullinated peptide test"
 
 
 def write_datamart(
@@ -109,8 +63,8 @@ def write_datamart(
     with whole_file(path) as draft:
         try:
             with duckdb.connect(str(draft)) as connection:
-                for table in TABLES:
-                    connection.execute(create_table(table))
+                for statement in TABLES.values():
+                    connection.execute(statement)
                 for table, blocks in list_tables(drawn, rng):
                     connection.register("rows", _stream(table, blocks, advance))
                     insert = f"INSERT INTO {table} BY NAME SELECT * FROM rows"  # noqa: S608
@@ -138,3 +92,314 @@ def _stream(table: str, blocks: Iterable[Block], advance: Advance | None) -> Any
     batches = map(batch, blocks)
     first = next(batches)
     return pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
+
+
+class Term(NamedTuple):
+    """A feature as recorded in the database."""
+
+    feature: str
+    text: str
+    concept: int
+    source_concept: int
+
+
+def _list_terms() -> Iterator[Term]:
+    for i, feature in enumerate(FEATURES):
+        kind, text = feature.name.split(":", 1)
+        if kind == "ICD":
+            standard = RHEUMATOID_ARTHRITIS if text == MAIN_CODE else _FIRST_CODE + 500 + i
+            yield Term(feature.name, text, standard, _FIRST_CODE + i)
+        else:
+            concept = RHEUMATOID_ARTHRITIS if text == MAIN_CONCEPT else _FIRST_TERM + i
+            yield Term(feature.name, text, concept, 0)
+
+
+TERMS: tuple[Term, ...] = tuple(_list_terms())
+CODES = tuple(term for term in TERMS if term.source_concept)
+MENTIONS = tuple(term for term in TERMS if not term.source_concept)
+
+
+def list_concepts() -> Block:
+    """Return the concept rows."""
+    rows = [
+        (RHEUMATOID_ARTHRITIS, MAIN_CONCEPT.capitalize(), "Condition", "SNOMED", "69896004"),
+        (INFLAMMATORY_ARTHRITIS, "Inflammatory arthritis", "Condition", "Simulated", "ia"),
+        (ANTI_CCP_TEST, ANTI_CCP_NAME.capitalize(), "Measurement", "Simulated", "ccp"),
+    ]
+    for code in CODES:
+        rows.append((code.source_concept, f"Code {code.text}", "Condition", "ICD9CM", code.text))
+        if code.concept != RHEUMATOID_ARTHRITIS:
+            name = f"Arthropathy coded {code.text}"
+            rows.append((code.concept, name, "Condition", "Simulated", f"s{code.text}"))
+    rows += [
+        (term.concept, term.text.capitalize(), "Observation", "Simulated", f"t{term.concept}")
+        for term in MENTIONS
+        if term.concept != RHEUMATOID_ARTHRITIS
+    ]
+    numbers, names, domains, vocabularies, codes = map(list, zip(*rows, strict=True))
+    return {
+        "concept_id": numbers,
+        "concept_name": names,
+        "domain_id": domains,
+        "vocabulary_id": vocabularies,
+        "concept_class_id": "Simulated",
+        "standard_concept": [None if one == "ICD9CM" else "S" for one in vocabularies],
+        "concept_code": codes,
+        "valid_start_date": "1970-01-01",
+        "valid_end_date": "2099-12-31",
+    }
+
+
+def list_ancestors() -> Block:
+    """Return the concept_ancestor rows: the parent of every code's concept, and itself."""
+    concepts = list_concepts()
+    standard = zip(concepts["concept_id"], concepts["standard_concept"], strict=True)
+    pairs = [(INFLAMMATORY_ARTHRITIS, code.concept, 1) for code in CODES]
+    pairs += [(concept, concept, 0) for concept, mark in standard if mark == "S"]
+    above, below, levels = map(list, zip(*pairs, strict=True))
+    return {
+        "ancestor_concept_id": above,
+        "descendant_concept_id": below,
+        "min_levels_of_separation": levels,
+        "max_levels_of_separation": levels,
+    }
+
+
+Integers = NDArray[np.int64]
+
+FIRST_DAY = np.datetime64("2000-01-01", "D")
+N_DAYS = 5844  # sixteen years
+REVIEWED_COHORT = 1
+# standard concepts
+OUTPATIENT_VISIT, FEMALE, MALE, ENGLISH, UTF8 = 9202, 8532, 8507, 4180186, 32678
+FROM_RECORDS, CLINIC_NOTE, CDM_54 = 32817, 44814640, 756265
+# term_exists and term_modifiers of mentions that do not describe the patient now; in the last two
+# only the modifiers say so
+_NOT_THE_PATIENT_NOW = (
+    ("N", "negation=true"),
+    ("N", "subject=family member"),
+    (None, "conditional=true"),
+    ("Y", "negation=false, subject=mother"),
+)
+_REVIEWED: Block = {
+    "cohort_definition_id": [REVIEWED_COHORT],
+    "cohort_definition_name": "charts reviewed",
+    "definition_type_concept_id": 0,
+    "subject_concept_id": 0,
+}
+_SOURCE: Block = {
+    "cdm_source_name": ["simulated rheumatoid arthritis datamart"],
+    "cdm_source_abbreviation": "simulated",
+    "cdm_holder": "unelisa",
+    "source_description": "no patient of this database exists",
+    "source_release_date": "2026-01-01",
+    "cdm_release_date": "2026-01-01",
+    "cdm_version": "5.4",
+    "cdm_version_concept_id": CDM_54,
+    "vocabulary_version": "simulated",
+}
+
+
+def list_tables(
+    drawn: SimulatedEhr, rng: np.random.Generator
+) -> Iterator[tuple[str, Iterable[Block]]]:
+    """Yield the tables of the database and their rows, in blocks."""
+    calendar = Calendar(drawn, rng)
+    yield "person", [list_persons(drawn, rng)]
+    yield "observation_period", [list_periods(calendar)]
+    yield "visit_occurrence", [list_visits(calendar)]
+    yield "note", [list_notes(calendar)]
+    yield "condition_occurrence", list_conditions(drawn, calendar, rng)
+    yield "note_nlp", list_mentions(drawn, calendar, rng)
+    yield "measurement", [list_tests(drawn, calendar, rng)]
+    yield "cohort", [list_reviewed(drawn, calendar)]
+    yield "cohort_definition", [_REVIEWED]
+    yield "concept", [list_concepts()]
+    yield "concept_ancestor", [list_ancestors()]
+    yield "cdm_source", [_SOURCE]
+
+
+class Calendar:
+    """The day of each visit and the visit of each note, patient by patient.
+
+    `visit_starts` holds the index of each patient's first visit.
+    """
+
+    def __init__(self, drawn: SimulatedEhr, rng: np.random.Generator) -> None:
+        self.persons: Integers = drawn.counts.index.to_numpy()
+        self.visits = drawn.visits.astype(np.int64)
+        self.notes = drawn.counts[UTILIZATION].to_numpy().astype(np.int64)
+        self.visit_starts = _starts(self.visits)
+        self.visit_day = self._draw_days(rng)
+        patient, place = spread(self.notes)
+        # spread evenly over the visits, so that no visit has two notes
+        visit = place * self.visits[patient] // self.notes[patient]
+        self.note_visit: Integers = self.visit_starts[patient] + visit
+
+    def _draw_days(self, rng: np.random.Generator) -> Integers:
+        """Draw increasing days: each visit falls into its own part of the patient's history."""
+        gap = rng.uniform(5.0, 60.0, len(self.visits))
+        span = np.clip((gap * self.visits).astype(np.int64), self.visits, N_DAYS)
+        first = np.floor(rng.random(len(span)) * (N_DAYS - span + 1)).astype(np.int64)
+        patient, place = spread(self.visits)
+        width = (span // self.visits)[patient]
+        jitter = np.floor(rng.random(len(width)) * width).astype(np.int64)
+        return first[patient] + place * span[patient] // self.visits[patient] + jitter
+
+    def date(self, visit: Integers) -> NDArray[np.datetime64]:
+        """Return the dates of visits, given by index."""
+        return FIRST_DAY + self.visit_day[visit]
+
+
+def spread(counts: Integers) -> tuple[Integers, Integers]:
+    """Return the owner of each counted thing, and its index among the owner's."""
+    owner = np.repeat(np.arange(len(counts)), counts)
+    return owner, np.arange(len(owner)) - _starts(counts)[owner]
+
+
+def choose_days(
+    count: Integers, available: Integers, rng: np.random.Generator
+) -> tuple[Integers, Integers]:
+    """Return `count` of each patient's `available` visits or notes: patients, and their indices.
+
+    Their places are evenly spaced from a random one: (offset + k available // count) mod available.
+    """
+    offset = np.floor(rng.random(len(count)) * available).astype(np.int64)
+    patient, place = spread(count)
+    n = available[patient]
+    chosen = (offset[patient] + place * n // count[patient]) % n
+    return patient, _starts(available)[patient] + chosen
+
+
+def list_persons(drawn: SimulatedEhr, rng: np.random.Generator) -> Block:
+    """Return the person rows."""
+    n = len(drawn.counts)
+    return {
+        "person_id": drawn.counts.index.to_numpy(),
+        "gender_concept_id": np.where(rng.random(n) < 0.6, FEMALE, MALE),
+        "year_of_birth": rng.integers(1925, 1985, n),
+        "race_concept_id": 0,
+        "ethnicity_concept_id": 0,
+    }
+
+
+def list_periods(calendar: Calendar) -> Block:
+    """Return the observation_period rows: from the first visit to the last."""
+    last = calendar.visit_starts + calendar.visits - 1
+    return {
+        "observation_period_id": np.arange(len(last)),
+        "person_id": calendar.persons,
+        "observation_period_start_date": calendar.date(calendar.visit_starts),
+        "observation_period_end_date": calendar.date(last),
+        "period_type_concept_id": FROM_RECORDS,
+    }
+
+
+def list_visits(calendar: Calendar) -> Block:
+    """Return the visit_occurrence rows."""
+    patient, _ = spread(calendar.visits)
+    number = np.arange(len(patient))
+    return {
+        "visit_occurrence_id": number,
+        "person_id": calendar.persons[patient],
+        "visit_concept_id": OUTPATIENT_VISIT,
+        "visit_start_date": calendar.date(number),
+        "visit_end_date": calendar.date(number),
+        "visit_type_concept_id": FROM_RECORDS,
+    }
+
+
+def list_notes(calendar: Calendar) -> Block:
+    """Return the note rows, without text."""
+    patient, _ = spread(calendar.notes)
+    return {
+        "note_id": np.arange(len(patient)),
+        "person_id": calendar.persons[patient],
+        "note_date": calendar.date(calendar.note_visit),
+        "note_type_concept_id": CLINIC_NOTE,
+        "note_class_concept_id": 0,
+        "note_text": "",
+        "encoding_concept_id": UTF8,
+        "language_concept_id": ENGLISH,
+        "visit_occurrence_id": calendar.note_visit,
+    }
+
+
+def list_conditions(
+    drawn: SimulatedEhr, calendar: Calendar, rng: np.random.Generator
+) -> Iterator[Block]:
+    """Yield the condition_occurrence rows of each code; one in ten is recorded twice that day."""
+    first = 0
+    for code in CODES:
+        count = drawn.counts[code.feature].to_numpy().astype(np.int64)
+        patient, visit = choose_days(count, calendar.visits, rng)
+        twice = np.repeat(np.arange(len(patient)), 1 + (rng.random(len(patient)) < 0.1))
+        patient, visit = patient[twice], visit[twice]
+        yield {
+            "condition_occurrence_id": np.arange(first, first + len(visit)),
+            "person_id": calendar.persons[patient],
+            "condition_concept_id": code.concept,
+            "condition_start_date": calendar.date(visit),
+            "condition_type_concept_id": FROM_RECORDS,
+            "visit_occurrence_id": visit,
+            "condition_source_value": code.text,
+            "condition_source_concept_id": code.source_concept,
+        }
+        first += len(visit)
+
+
+def list_mentions(
+    drawn: SimulatedEhr, calendar: Calendar, rng: np.random.Generator
+) -> Iterator[Block]:
+    """Yield the note_nlp rows of each concept: first those that count, then those that do not."""
+    first = 0
+    for term in MENTIONS:
+        # many patients of the datamart were examined for the disease
+        denied = 0.03 if term.text == MAIN_CONCEPT else 0.001
+        for exists, modifiers in (("Y", None), *_NOT_THE_PATIENT_NOW):
+            if modifiers is None:
+                count = drawn.counts[term.feature].to_numpy().astype(np.int64)
+            else:
+                count = rng.binomial(calendar.notes, denied)
+            _, note = choose_days(count, calendar.notes, rng)
+            yield {
+                "note_nlp_id": np.arange(first, first + len(note)),
+                "note_id": note,
+                "lexical_variant": term.text,
+                "note_nlp_concept_id": term.concept,
+                "nlp_system": "simulated",
+                "nlp_date": calendar.date(calendar.note_visit[note]),
+                "term_exists": exists,
+                "term_modifiers": modifiers,
+            }
+            first += len(note)
+
+
+def list_tests(drawn: SimulatedEhr, calendar: Calendar, rng: np.random.Generator) -> Block:
+    """Return the measurement rows: one anti-CCP test per tested patient, without its result."""
+    patient, visit = choose_days(drawn.tested.astype(np.int64), calendar.visits, rng)
+    return {
+        "measurement_id": np.arange(len(visit)),
+        "person_id": calendar.persons[patient],
+        "measurement_concept_id": ANTI_CCP_TEST,
+        "measurement_date": calendar.date(visit),
+        "measurement_type_concept_id": FROM_RECORDS,
+        "visit_occurrence_id": visit,
+        "measurement_source_value": ANTI_CCP_NAME,
+    }
+
+
+def list_reviewed(drawn: SimulatedEhr, calendar: Calendar) -> Block:
+    """Return the cohort rows of the patients whose charts were reviewed."""
+    place = np.searchsorted(calendar.persons, drawn.reviewed)
+    last = calendar.visit_starts[place] + calendar.visits[place] - 1
+    return {
+        "cohort_definition_id": REVIEWED_COHORT,
+        "subject_id": drawn.reviewed,
+        "cohort_start_date": calendar.date(calendar.visit_starts[place]),
+        "cohort_end_date": calendar.date(last),
+    }
+
+
+def _starts(counts: Integers) -> Integers:
+    return np.cumsum(counts) - counts

@@ -59,9 +59,11 @@ def list_cohort(
     return rows.loc[table["start"].notna().to_numpy()]
 
 
-def check_cohort(connection: Any, number: int, schema: str | None = None) -> None:
+def check_cohort(
+    connection: Any, number: int, schema: str | None = None, table: str = "cohort"
+) -> None:
     """Reject a cohort that could not be inserted, before anything is counted for it."""
-    tables = OmopTables.of(connection, schema)
+    tables = OmopTables.of(connection, schema, cohort=table)
     _reject_taken(tables.take("cohort", **{name: name for name in COLUMNS}), number)
     if connection.name == "postgres":
         place = _name_table(tables.names["cohort"], schema).as_string(connection.con)
@@ -85,7 +87,9 @@ def _reject_taken(cohorts: Any, number: int) -> None:
         )
 
 
-def write_cohort(connection: Any, rows: "pd.DataFrame", schema: str | None = None) -> None:
+def write_cohort(
+    connection: Any, rows: "pd.DataFrame", schema: str | None = None, table: str = "cohort"
+) -> None:
     """Insert cohort rows; reject a cohort number that is in use.
 
     The check and the rows are one transaction on DuckDB and PostgreSQL, and no other writer comes
@@ -95,7 +99,7 @@ def write_cohort(connection: Any, rows: "pd.DataFrame", schema: str | None = Non
 
     if rows.empty:
         return
-    tables = OmopTables.of(connection, schema)
+    tables = OmopTables.of(connection, schema, cohort=table)
     present = tables.take("cohort", **{name: name for name in COLUMNS})
     number = int(rows["cohort_definition_id"].iloc[0])
     content = pa.Table.from_pandas(rows, preserve_index=False)

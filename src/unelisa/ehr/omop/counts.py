@@ -28,7 +28,7 @@ from unelisa.ehr.omop.requests import (
     Request,
     parse_all,
 )
-from unelisa.errors import RecordsError
+from unelisa.errors import RecordsError, UnelisaWarning, warn_user
 from unelisa.memory import refuse_beyond
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ Numbers = NDArray[np.int32]
 class Tallies:
     """Counts of the patients `persons`: places of patient and feature, and the count."""
 
-    def __init__(self, persons: "pd.Index[int]") -> None:
-        self.persons = persons
+    def __init__(self, persons: "pd.Index[int]", propose: Callable[[Request], str] = str) -> None:
+        self.persons, self._propose = persons, propose
         self._places: dict[str, int] = {}  # of columns, by name
         self._order: list[str] = []  # of columns
         self._parts: list[tuple[Numbers, Numbers, Numbers]] = []
@@ -70,7 +70,7 @@ class Tallies:
             self._parts.append((who[known].astype(np.int32), features[known], counts[known]))
             records += int(batch["records"].to_numpy()[known].sum())
             days += int(counts[known].sum())
-        reject_unmatched(found, asked)
+        reject_unmatched(found, asked, self._propose)
         listed = [*named, *(f"{domain}:{name}" for name in sorted(found))]
         self._order += dict.fromkeys(listed)
         self.repeated[domain] = (records, days)
@@ -101,16 +101,17 @@ class Tallies:
         return pd.DataFrame(values, self.persons, self._order)
 
 
-def reject_unmatched(names: Iterable[str], asked: Sequence[Request], who: str = "") -> None:
+def reject_unmatched(
+    names: Iterable[str], asked: Sequence[Request], propose: Callable[[Request], str], who: str = ""
+) -> None:
     """Reject a pattern without a match: a typing error would silently lose features.
 
-    `who` says which patients were asked about.
+    `propose` says what to write instead, and `who` which patients were asked about.
     """
     for one in asked:
         if one.reach == "each" and not any(name.startswith(one.code) for name in names):
             raise RecordsError(
-                f"no patient{who} has a record that matches {one.text[:60]!r}; compare it with the "
-                f"codes in the table {DOMAINS[one.domain].table}"
+                f"no patient{who} has a record that matches {one.text[:60]!r}; {propose(one)}"
             )
 
 
@@ -227,10 +228,11 @@ def count_patients(
     people = list(counter.run("patients", counter.cohort))
     persons = pd.Index(_sort_persons([one["person"].to_numpy() for one in people]))
     request, screened = counter.leave_out_rare()
-    tallies = Tallies(persons.rename("person_id"))
+    tallies = Tallies(persons.rename("person_id"), counter.propose)
     for domain, expression in counter.list_counts(request).items():
         tallies.add(request.of_domain(domain), counter.run(f"{domain} counts", expression))
     table = tallies.arrange()
+    counter.warn_of_dots(request, table)
     if use is not None:
         amount = np.zeros(len(persons), dtype=np.int32)
         for batch in counter.run(use, contacts):
@@ -302,6 +304,25 @@ class _Counter:
             found[domain] = (len(names[0]), names[1])
         return replace(request, features=tuple(kept), screen=NO_SCREEN), found
 
+    def propose(self, one: Request) -> str:
+        """Return what to write instead of a code that never occurs."""
+        bare = one.without_dots()
+        if bare is not None:
+            days = list_days(self.tables, [bare], self.request.record_window)
+            with explain_engine("looking for codes without dots"):
+                if days.limit(1).to_pyarrow().num_rows:
+                    return f"this database writes codes without dots: write {bare.text[:60]}"
+        return f"compare it with the codes in the table {DOMAINS[one.domain].table}"
+
+    def warn_of_dots(self, request: CountRequest, table: "pd.DataFrame") -> None:
+        """Warn of codes that never occur, but do without their dots."""
+        for one in request.features:
+            written = one.reach in {"one", "together"}  # by the user, not found by a pattern
+            if written and one.without_dots() and not table[one.column].any():
+                found = self.propose(one)
+                if "without dots" in found:
+                    warn_user(f"no patient has the code {one.column[:60]}; {found}", UnelisaWarning)
+
     def _count(self, what: str, people: Any) -> int:
         """Return the number of some persons, also as the rows of the step."""
         (found,) = self.run(what, people.aggregate(n=people.count()))
@@ -315,9 +336,8 @@ class _Counter:
         """Return the features that enough patients have, in order, and the number of all."""
         rows = [row for batch in self.run(what, query) for row in batch.to_pylist()]
         who = " with one of the features that others must be frequent among"
-        reject_unmatched(
-            [row["feature"] for row in rows], asked, who if self.request.screen.among else ""
-        )
+        who = who if self.request.screen.among else ""
+        reject_unmatched([row["feature"] for row in rows], asked, self.propose, who)
         return sorted(row["feature"] for row in rows if row["n"] >= least), len(rows)
 
     def run(self, what: str, expression: Any) -> Iterator[Any]:

@@ -206,13 +206,7 @@ def _allow_only(connection: Any, files: Sequence[Path]) -> None:
 
 
 def _write_literally(file: Path) -> str:
-    """Return a path in which DuckDB expands nothing.
-
-    Examples
-    --------
-    >>> _write_literally(Path("ra[12]/person.csv"))
-    'ra[[]12]/person.csv'
-    """
+    """Return a path in which DuckDB expands nothing."""
     return re.sub(r"([*?\[])", r"[\1]", str(file))
 
 
@@ -279,15 +273,7 @@ def _connect_elsewhere(address: str) -> Any:
 
 
 def _may_hold_secrets(text: str) -> bool:
-    """Return whether a text may contain a password, anywhere in a mistyped address.
-
-    Examples
-    --------
-    >>> _may_hold_secrets("ann:x@host/cdm"), _may_hold_secrets("ann@host:5432/cdm")
-    (True, False)
-    >>> _may_hold_secrets("ann/x@host"), _may_hold_secrets("jdbc:sqlserver://host;pwd=x")
-    (True, True)
-    """
+    """Return whether a text may contain a password, anywhere in a mistyped address."""
     user, at, _ = text.rpartition("@")
     return bool(_SECRET.search(text) or (at and re.search(r"[:/]", user)))
 
@@ -313,20 +299,32 @@ class OmopTables:
 
     @classmethod
     def of(
-        cls, connection: Any, schema: str | None = None, vocabulary: str | None = None
+        cls,
+        connection: Any,
+        schema: str | None = None,
+        vocabulary: str | None = None,
+        cohort: str = "cohort",
     ) -> "OmopTables":
-        """Return the tables of a connection, or of one of its schemas; the vocabulary has one."""
+        """Return the tables of a connection, or of one of its schemas; the vocabulary has one.
+
+        `cohort` is the name of the table of cohorts, which CohortGenerator lets its users choose.
+        """
         place = split_schema(schema)
         with explain_engine("listing the tables"):
             names = connection.list_tables(database=place)
         shown = schema or (connection.current_database if connection.name == "postgres" else None)
-        return cls(
+        found = cls(
             names,
             lambda name: connection.table(name, database=place),
             "" if shown is None else f" in the schema {shown}",
             lambda name: _find_schemas(connection, name),
             None if vocabulary is None else cls.of(connection, vocabulary),
         )
+        if cohort.lower() != "cohort":
+            if cohort.lower() not in found.names:
+                raise RecordsError(f"there is no table {cohort[:60]}{found.where}; create it")
+            found.names["cohort"] = found.names[cohort.lower()]
+        return found
 
     def __contains__(self, name: str) -> bool:
         return name in self._home(name).names
@@ -359,14 +357,14 @@ class OmopTables:
 
     def miss(self, name: str) -> RecordsError:
         """Return the error for an absent table, with what to write instead."""
-        told = f"there is no table {name}{self.where}; found {_list_names(self.names)}"
+        found = f"there is no table {name}{self.where}; found {_list_names(self.names)}"
         schemas = [] if self._find is None else self._find(name)
         if not schemas:
-            return RecordsError(f"{told}; {_INSTEAD[name]}" if name in _INSTEAD else told)
+            return RecordsError(f"{found}; {_INSTEAD[name]}" if name in _INSTEAD else found)
         part = _PARTS.get(name, "vocabulary" if name in VOCABULARY else "cdm")
         others = f" (or {', '.join(schemas[1:])})" if len(schemas) > 1 else ""
         return RecordsError(
-            f'{told}; there is one in another schema: write schema = "{schemas[0]}"{others} under '
+            f'{found}; there is one in another schema: write schema = "{schemas[0]}"{others} under '
             f"[{part}] in the TOML file, or pass the schema in Python"
         )
 
@@ -381,7 +379,7 @@ def split_schema(schema: str | None) -> str | tuple[str, ...] | None:
 
 
 def _find_schemas(connection: Any, table: str) -> list[str]:
-    """Return schemas of a connection that have a table; none if it cannot be told."""
+    """Return schemas of a connection that have a table; none if that is unknown."""
     try:
         schemas = [one for one in connection.list_databases() if not one.startswith(_SYSTEM)]
         return [

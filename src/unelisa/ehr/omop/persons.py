@@ -1,6 +1,6 @@
 """Patients: who was observed and can have the disease, how cases differ, and flawed records."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,8 +9,15 @@ from numpy.typing import NDArray
 
 from unelisa.ehr.omop.counts import PatientCounts
 from unelisa.ehr.omop.database import OmopTables, explain_engine
-from unelisa.ehr.omop.records import as_day, as_number, keep_spans, list_contacts, list_spans
-from unelisa.ehr.omop.requests import DOMAINS, UTILIZATIONS, CountRequest, Window
+from unelisa.ehr.omop.records import (
+    as_day,
+    as_number,
+    keep_spans,
+    list_contacts,
+    list_days,
+    list_spans,
+)
+from unelisa.ehr.omop.requests import DOMAINS, UTILIZATIONS, CountRequest, Request, Window
 from unelisa.errors import RecordsError
 
 if TYPE_CHECKING:
@@ -40,9 +47,11 @@ class Persons(NamedTuple):
 
     observed: Flags | None  # whether in the window; None: there is no table observation_period
     possible: Flags  # whether sex and age allow the disease; unknown ones do
-    # concept of the sex, and age on the index day or the first observed day; NaN if unknown
+    # concept of the sex, age on the index day or the first observed day, and year of birth; NaN if
+    # unknown
     sex: Floats | None = None
     age: Floats | None = None
+    born: Floats | None = None
 
     @property
     def eligible(self) -> Flags:
@@ -95,7 +104,25 @@ def describe_persons(
     born = people["born"].to_numpy(dtype=np.float64)
     possible = _allow(people, (first - born, last - born), limits)
     sex, age = people["sex"].to_numpy(dtype=np.float64), np.asarray(first - born, dtype=np.float64)
-    return Persons(observed, possible, sex, age)
+    return Persons(observed, possible, sex, age, born)
+
+
+def date_anchors(
+    tables: OmopTables,
+    request: CountRequest,
+    anchors: Sequence[Request],
+    persons: "pd.Index[int]",
+    born: Floats | None,
+) -> Floats | None:
+    """Return the age in years on the first day with an anchor that counts; NaN if unknown."""
+    if born is None:
+        return None
+    days = keep_spans(
+        list_days(tables, anchors, request.record_window), list_spans(tables, request)
+    )
+    first = days.group_by("person").aggregate(first=days.day.min())
+    found = _fetch(first, "dating the anchors").reindex(persons)
+    return np.asarray(found["first"].dt.year.to_numpy(float) - born, dtype=np.float64)
 
 
 def _fetch(expression: Any, doing: str) -> "pd.DataFrame":
@@ -267,21 +294,19 @@ Row = dict[str, Any]
 def describe_groups(
     counts: "pd.DataFrame",
     cases: Flags,
+    known: Mapping[str, Floats | None],
     utilization: str | None = None,
-    age: Floats | None = None,
-    female: Floats | None = None,
     anchors: Sequence[str] = (),
 ) -> list[Row]:
     """Return rows with a name, a kind, and a figure each of the cases and the others.
 
-    A figure of kind "quartiles" is a list of three numbers, one of kind "share" a share; None
-    where it would single out fewer than five patients. `female` is 1, 0 or NaN. The features are
-    the anchors and those that most cases, or most of the others, have.
+    `known` has ages in years by name, and `female`, which is 1, 0 or NaN. A figure of kind
+    "quartiles" is a list of three numbers, one of kind "share" a share; None where it would single
+    out fewer than five patients. The features are the anchors and those that most cases, or most of
+    the others, have.
     """
-    rows = [
-        _compare("age in years", "quartiles", age, cases),
-        _compare("female", "share", female, cases),
-    ]
+    kinds = {"female": "share"}
+    rows = [_compare(name, kinds.get(name, "quartiles"), one, cases) for name, one in known.items()]
     if utilization is not None:
         rows.append(_compare(utilization, "quartiles", counts[utilization].to_numpy(), cases))
     names = [str(name) for name in counts if name != utilization]

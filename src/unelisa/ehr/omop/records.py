@@ -10,7 +10,7 @@ from functools import reduce
 from operator import ge, gt, le, lt, or_
 from typing import Any
 
-from unelisa.ehr.omop.database import OmopTables
+from unelisa.ehr.omop.database import OmopTables, explain_engine
 from unelisa.ehr.omop.requests import (
     DOMAINS,
     UTILIZATIONS,
@@ -351,3 +351,27 @@ def _label(records: Any, feature: str) -> Any:
     import ibis  # noqa: PLC0415 - optional
 
     return records.select("person", "day", feature=ibis.literal(feature))
+
+
+def name_concepts(tables: OmopTables, columns: Sequence[str]) -> dict[str, str]:
+    """Return the names of the codes and concept numbers in some columns, as far as known."""
+    if "concept" not in tables:
+        return {}
+    split = [(one, *one.partition(":")[::2]) for one in columns]
+    asked = [Request(one, kind, code.rstrip("+"), "one") for one, kind, code in split]
+    asked = [one for one in asked if one.domain in DOMAINS]
+    codes = sorted({one.code for one in asked if DOMAINS[one.domain].coded})
+    numbers = sorted({one.concept for one in asked if one.concept is not None})
+    wanted = {"n": "concept_id", "code": "concept_code", "title": "concept_name"}
+    table = tables.take("concept", **wanted, kind="vocabulary_id")
+    table = table.mutate(n=as_number(table.n), code=as_text(table.code).upper())
+    table = table.filter(table.code.isin(codes or [""]) | table.n.isin(numbers or [-1]))
+    with explain_engine("naming the codes"):
+        rows = table.to_pyarrow().to_pylist()
+    by_number = {row["n"]: row["title"] for row in rows}
+    by_code = {(row["code"], str(row["kind"])[:3] == "ICD"): row["title"] for row in rows}
+    found = {
+        one.text: by_number.get(one.concept) or by_code.get((one.code, one.domain == "ICD"))
+        for one in asked
+    }
+    return {text: name for text, name in found.items() if name}

@@ -104,6 +104,14 @@ class Request(NamedTuple):
         named = DOMAINS[self.domain].coded or self.reach in {"name", "each"}
         return None if named or not self.code.isdecimal() else int(self.code)
 
+    def without_dots(self) -> "Request | None":
+        """Return the same source code without dots, as some sites write it; None if it has none."""
+        bare = self.code.replace(".", "")
+        if not DOMAINS[self.domain].coded or bare in {self.code, ""}:
+            return None
+        end = {"each": "%", "together": "+"}.get(self.reach, "")
+        return self._replace(text=f"{self.domain}:{bare}{end}", code=bare)
+
     def covers(self, column: str) -> bool:
         """Return whether a column can come from this request."""
         if self.reach == "each":
@@ -112,15 +120,7 @@ class Request(NamedTuple):
 
 
 def parse_request(text: str) -> Request:
-    """Return a feature as requested.
-
-    Examples
-    --------
-    >>> parse_request("ICD:714.%").reach, parse_request("CONCEPT:80809+").concept
-    ('each', 80809)
-    >>> parse_request("LAB:3004410 > 6.50").column
-    'LAB:3004410>6.5'
-    """
+    """Return a feature as requested."""
     domain, _, code = text.partition(":")
     code, cut = code.strip(), None
     if domain not in DOMAINS or not code:

@@ -6,6 +6,7 @@ the JSON could mean two things, this refuses. When a patient leaves makes no dif
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -49,7 +50,7 @@ class Table(NamedTuple):
     end: str | None  # a record without one lasts `open_days`, or if that is None has no end
     open_days: int | None
     filters: dict[str, str]
-    visits: bool = True  # whether a record names its visit
+    visits: bool  # whether a record names its visit
 
     @property
     def key(self) -> str:
@@ -69,76 +70,58 @@ def _name_filters(kind: str, *columns: str, **more: str) -> dict[str, str]:
     return {**shared, typed: f"{kind}_type_concept_id", **own, **more}
 
 
-_RANGES = ("range_low", "range_high", "range_low_ratio", "range_high_ratio")
+_PERIODS = {"EraLength": "length", "EraStartDate": "start", "EraEndDate": "end"}
+_ERA = {**_PERIODS, "AgeAtStart": "age", "Gender": "gender_concept_id"}
 _VALUES = {"ValueAsConcept": "value_as_concept_id", "Unit": "unit_concept_id"}
-_LASTS = {"EraLength": "length", "EraStartDate": "start", "EraEndDate": "end", "AgeAtStart": "age"}
-_ERA = {**_LASTS, "Gender": "gender_concept_id"}
-_CONDITIONS = {**_ERA, "OccurrenceCount": "condition_occurrence_count"}
-_DRUGS = {**_ERA, "OccurrenceCount": "drug_exposure_count", "GapDays": "gap_days"}
-_DOSES = {**_ERA, "DoseValue": "dose_value", "Unit": "unit_concept_id"}
-CRITERIA = {
-    "ConditionOccurrence": Table(
-        *("condition_occurrence", "condition", "condition_start_date", "condition_end_date", 1),
+_RANGES = ("range_low", "range_high", "range_low_ratio", "range_high_ratio")
+# criterion: how the names of its columns begin, and its filters
+_CRITERIA: dict[str, tuple[str, dict[str, str]]] = {
+    "ConditionOccurrence": (
+        "condition",
         _name_filters("condition", ConditionStatus="condition_status_concept_id"),
     ),
-    "DrugExposure": Table(
-        *("drug_exposure", "drug", "drug_exposure_start_date", "drug_exposure_end_date", 1),
-        _name_filters("drug", "days_supply", "quantity", "refills"),
-    ),
-    "ProcedureOccurrence": Table(
-        *("procedure_occurrence", "procedure", "procedure_date", None, 1),
-        _name_filters("procedure", "quantity"),
-    ),
-    "Measurement": Table(
-        *("measurement", "measurement", "measurement_date", None, 1),
+    "DrugExposure": ("drug", _name_filters("drug", "days_supply", "quantity", "refills")),
+    "ProcedureOccurrence": ("procedure", _name_filters("procedure", "quantity")),
+    "Measurement": (
+        "measurement",
         _name_filters("measurement", "value_as_number", *_RANGES, **_VALUES),
     ),
-    "Observation": Table(
-        *("observation", "observation", "observation_date", None, 1),
-        _name_filters("observation", "value_as_number", **_VALUES),
-    ),
-    "DeviceExposure": Table(
-        *("device_exposure", "device", "device_exposure_start_date", "device_exposure_end_date", 1),
-        _name_filters("device", "quantity"),
-    ),
-    "VisitOccurrence": Table(
-        *("visit_occurrence", "visit", "visit_start_date", "visit_end_date", None),
-        _name_filters("visit", VisitLength="length", VisitType="visit_type_concept_id"),
-    ),
-    "VisitDetail": Table(
-        *("visit_detail", "visit_detail", "visit_detail_start_date", "visit_detail_end_date", None),
-        _name_filters("visit_detail", VisitDetailLength="length"),
-    ),
-    "Death": Table(
-        *(
-            "death",
-            "cause",
-            "death_date",
-            None,
-            1,
-            {**_PEOPLE, "DeathType": "death_type_concept_id"},
-        ),
-        visits=False,
-    ),
-    "Specimen": Table(
-        *("specimen", "specimen", "specimen_date", None, 1),
+    "Observation": ("observation", _name_filters("observation", "value_as_number", **_VALUES)),
+    "DeviceExposure": ("device", _name_filters("device", "quantity")),
+    "VisitOccurrence": ("visit", _name_filters("visit", VisitLength="length")),
+    "VisitDetail": ("visit_detail", _name_filters("visit_detail", VisitDetailLength="length")),
+    "Death": ("cause", {**_PEOPLE, "DeathType": "death_type_concept_id"}),
+    "Specimen": (
+        "specimen",
         {**_PEOPLE, "SpecimenType": "specimen_type_concept_id", "Unit": "unit_concept_id"},
-        visits=False,
     ),
-    "ObservationPeriod": Table(
-        *("observation_period", "period_type", "observation_period_start_date"),
-        *("observation_period_end_date", None, {"PeriodLength": "length", "AgeAtStart": "age"}),
-        visits=False,
+    "ObservationPeriod": ("period_type", {"PeriodLength": "length", "AgeAtStart": "age"}),
+    "ConditionEra": ("condition", {**_ERA, "OccurrenceCount": "condition_occurrence_count"}),
+    "DrugEra": (
+        "drug",
+        {**_ERA, "OccurrenceCount": "drug_exposure_count", "GapDays": "gap_days"},
     ),
-    **{
-        name: Table(table, kind, f"{table}_start_date", f"{table}_end_date", None, kept, False)
-        for name, table, kind, kept in (
-            ("ConditionEra", "condition_era", "condition", _CONDITIONS),
-            ("DrugEra", "drug_era", "drug", _DRUGS),
-            ("DoseEra", "dose_era", "drug", _DOSES),
-        )
-    },
+    "DoseEra": ("drug", {**_ERA, "DoseValue": "dose_value", "Unit": "unit_concept_id"}),
 }
+_WITHOUT_END = {"procedure_occurrence", "measurement", "observation", "death", "specimen"}
+_ONE_DAY = {*_WITHOUT_END, "condition_occurrence", "drug_exposure", "device_exposure"}
+_WITHOUT_VISIT = {"death", "specimen", "observation_period"}
+
+
+def _describe(criterion: str, kind: str, filters: dict[str, str]) -> Table:
+    """Return where the records of a criterion are."""
+    name = re.sub(r"(?<!^)(?=[A-Z])", "_", criterion).lower()
+    dated = f"{kind}_start_date", f"{kind}_end_date"
+    if name in _WITHOUT_END:
+        dated = (f"{name.removesuffix('_occurrence')}_date", "")
+    elif name.endswith(("era", "exposure", "period")):
+        dated = f"{name}_start_date", f"{name}_end_date"
+    visits = name not in _WITHOUT_VISIT and not name.endswith("era")
+    open_days = 1 if name in _ONE_DAY else None
+    return Table(name, kind, dated[0], dated[1] or None, open_days, filters, visits)
+
+
+CRITERIA = {key: _describe(key, *row) for key, row in _CRITERIA.items()}
 
 
 class ConceptSet(NamedTuple):

@@ -1,15 +1,15 @@
 """How good rules are, without the truth: sensitivity, specificity, PPV and NPV with intervals.
 
-The truth is replaced by probabilities. With P_i of one judge (`phenotyping/judges.py`) and the
-patients R whom a rule flags, of N,
+The truth is replaced by probabilities. With P_i of one judge (`phenotype.Judges`) and the patients
+R whom a rule flags, of N,
 
     PPV = sum_R P_i / |R|,     sensitivity = sum_R P_i / sum P_i,
 
 and likewise NPV and specificity. The estimate is the mean over three judges: P(case), the strict
-and the generous one. The interval spans all judges, and extends beyond them by what the truth of
-finitely many patients varies; that of specificity combines the fewest true positives by one judge
-with the most cases by another, and the reverse. Charts correct PPV and NPV by
-prediction-powered inference (`rate.py`); the others follow from these and from |R| / N.
+and the generous one. The interval spans all judges and the sampling variation of the truth of
+finitely many patients; that of specificity combines the fewest true positives by one judge with the
+most cases by another, and the reverse. Charts correct PPV and NPV by prediction-powered inference
+(`analysis/rate.py`); the others follow from these and from |R| / N.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from unelisa.analysis.rate import correct_share
+from unelisa.ehr.cautions import LOW_PPV
 from unelisa.ehr.charts import ReviewedCharts, read_reviewed
 from unelisa.ehr.counts import read_counts
-from unelisa.ehr.phenotype import SHARED_JUDGE, Judges
+from unelisa.ehr.phenotype import SHARED_JUDGES, Judges
 from unelisa.ehr.phenotyper import Phenotyper
 from unelisa.ehr.posterior import FEWEST_CHARTS
 from unelisa.ehr.rules.definition import apply_rules, parse_rule
@@ -44,7 +45,7 @@ WIDEST = (0.45, 0.4, 0.4, 0.4)
 
 
 class Figures(NamedTuple):
-    """Estimates and bounds, each quantities x rules; NaN where they cannot be told."""
+    """Estimates and bounds, each quantities x rules; NaN where there is no estimate."""
 
     value: Floats
     low: Floats
@@ -63,8 +64,8 @@ def evaluate_rules(
     """Return sensitivity, specificity, PPV and NPV of rules, each with an interval.
 
     A pandas table with one row per rule and the columns rule, sensitivity, sensitivity_low,
-    sensitivity_high, and likewise specificity, ppv and npv; then `reason`. A figure that cannot be
-    told is NaN, `reason` says why, and a warning, too.
+    sensitivity_high, and likewise specificity, ppv and npv; then `reason`. A quantity that cannot
+    be estimated is NaN; `reason` and a warning say why.
 
     Parameters
     ----------
@@ -87,9 +88,10 @@ def evaluate_rules(
     -----
     With ten charts or more among the patients a rule flags, and among the others, drawn at random
     with equal chances, the intervals hold whatever the phenotyper's quality. Without charts they
-    rest on the anchors and on the features that go with them, and nothing is told if the phenotyper
-    is not reliable; sensitivity only if at most 30 % of the patients whom the anchors show may not
-    be cases, by the other features. A rare disease usually needs charts.
+    rest on the anchors and on correlated features, and allow for an error that the anchors share.
+    Nothing is estimated if the phenotyper is not reliable for another reason; sensitivity only if
+    the other features allow at most 30 % of the patients whom the anchors show to be non-cases. A
+    rare disease usually needs charts.
 
     Examples
     --------
@@ -122,14 +124,14 @@ def _find_judges(
     if isinstance(evidence, Phenotyper):
         if not hasattr(evidence, "_judges"):
             raise ModelError(
-                "the phenotyper does not know its patients: it was not fitted, or loaded from a "
-                "file; fit it, or pass the counts with anchors"
+                "the phenotyper was not fitted, or was loaded from a file, which has no patients: "
+                "fit it, or pass the counts with anchors"
             )
         return evidence, evidence._judges
     if anchors is None:
         raise ModelError(
-            "counts alone do not say which disease is meant: pass anchors, the features that are "
-            "specific to it, or a fitted Phenotyper"
+            "counts alone do not define a disease: pass anchors, the features that are specific to "
+            "it, or a fitted Phenotyper"
         )
     model = Phenotyper(anchors, utilization, random_state=0).fit(evidence)
     return model, model._judges
@@ -141,8 +143,8 @@ def _refuse_own(model: Phenotyper, judges: Judges, names: Sequence[str], flags: 
     for name, flagged in zip(names, flags.T, strict=True):
         if labels.any() and (labels & flagged).sum() > SAME * (labels | flagged).sum():
             raise ModelError(
-                f"the rule {name[:60]!r} is what the phenotyper itself labels as cases, and no "
-                "judge of that: review charts and read `ppv_`, or leave the rule out"
+                f"the rule {name[:60]!r} flags the patients whom the phenotyper labels as cases, "
+                "and cannot be judged by it: review charts and read `ppv_`, or leave the rule out"
             )
 
 
@@ -185,19 +187,12 @@ def read_flags(rules: Any, patients: NDArray[Any]) -> tuple[list[str], Flags]:
 
 
 def estimate_figures(judges: Judges, flags: Flags, level: float) -> Figures:
-    """Return what the judges say of rules, told or not.
-
-    Examples
-    --------
-    >>> chances = np.tile([0.9, 0.9, 0.1, 0.1], (3, 1))
-    >>> judges = Judges(np.arange(4), chances, 0.0)
-    >>> estimate_figures(judges, np.array([[1], [0], [0], [0]], dtype=bool), 0.95).value.round(2).T
-    array([[0.45, 0.95, 0.9 , 0.63]])
-    """
+    """Return the estimates by the judges, before any is withheld."""
     every = measure(judges.chances, flags)
     reach = float(ndtri((1 + level) / 2)) * _spread(judges.chances[0], flags, every[0])
     low, high = every.min(axis=0), every.max(axis=0)
-    low[1], high[1] = _bound_specificity(judges.chances, flags)
+    apart = _bound_specificity(np.delete(judges.chances, SHARED_JUDGES, axis=0), flags)
+    low[1], high[1] = np.minimum(low[1], apart[0]), np.maximum(high[1], apart[1])
     low, high = low - reach, high + reach
     value = every[:POOLED].mean(axis=0)
     return Figures(value, np.clip(low, 0, 1), np.clip(high, 0, 1))
@@ -219,11 +214,10 @@ def measure(chances: Floats, flags: Flags) -> Floats:
 
 
 def _bound_specificity(chances: Floats, flags: Flags) -> tuple[Floats, Floats]:
-    """Return the bounds of specificity if cases and true positives vary apart.
+    """Return the bounds of specificity if cases and true positives vary separately.
 
     Not with a shared error: fewer true positives by it are fewer cases, too.
     """
-    chances = chances[[k for k in range(len(chances)) if k != SHARED_JUDGE]]
     n, flagged = len(flags), flags.sum(axis=0)
     cases, found = chances.sum(axis=1), chances @ flags
     fewest, most = (flagged - bound for bound in (found.max(axis=0), found.min(axis=0)))
@@ -249,19 +243,20 @@ def _spread(chances: Floats, flags: Flags, figures: Floats) -> Floats:
 def list_obstacles(
     model: Phenotyper, judges: Judges, flags: Flags, figures: Figures
 ) -> NDArray[np.object_]:
-    """Return why a figure cannot be told without charts: quantities x rules; empty if it can."""
+    """Return why there is no estimate without charts: quantities x rules; empty if there is."""
     reasons = np.full(figures.value.shape, "", dtype=object)
     width = figures.high - figures.low
     for row, widest in enumerate(WIDEST):
         reasons[row, ~(width[row] <= widest)] = (
-            f"what the anchors and the other features allow is more than {widest} wide"
+            f"the interval that the anchors and the other features allow is wider than {widest}"
         )
     if judges.doubtful > MOST_DOUBTFUL:
         reasons[0] = (
-            f"{judges.doubtful:.0%} of the patients whom the anchors show may not be cases, by the "
-            "other features"
+            f"by the other features, {judges.doubtful:.0%} of the patients whom the anchors show "
+            "may not be cases"
         )
-    if not model.reliable_:
+    # the judges allow for an error that the anchors share, which makes the PPV of labels low
+    if not model.reliable_ and not model.reliability_reason_.startswith(LOW_PPV):
         reasons[:] = "the phenotyper is not reliable"
     reasons[2, ~flags.any(axis=0)] = "the rule flags nobody"
     reasons[3, flags.all(axis=0)] = "the rule flags everybody"
@@ -285,17 +280,23 @@ def correct_figures(
     and specificity likewise; both grow with PPV and NPV, so that their intervals follow.
     """
     figures, reasons = Figures(*(part.copy() for part in figures)), reasons.copy()
+
+    def put(place: tuple[int, int], found: Sequence[float]) -> None:
+        for part, value in zip(figures, found, strict=True):
+            part[place] = value
+        reasons[place] = ""
+
     for rule, flagged in enumerate(flags.T):
         ppv = _review(judges.chances[0], flagged, charts, 1, level)
         npv = _review(1 - judges.chances[0], ~flagged, charts, -1, level)
         for row, found in ((2, ppv), (3, npv)):
             if found is not None:
-                _put(figures, reasons, (row, rule), found)
+                put((row, rule), found)
         if ppv is not None and npv is not None:
             share = float(flagged.mean())
             pairs = [_turn(share, p, q) for p, q in zip(ppv, npv, strict=True)]
             for row, found in enumerate(zip(*pairs, strict=True)):
-                _put(figures, reasons, (row, rule), found)
+                put((row, rule), found)
     return figures, reasons
 
 
@@ -306,8 +307,9 @@ def _review(
     seen = side & (charts.signs != 0)
     if seen.sum() < FEWEST_CHARTS:
         return None
-    own = (charts.signs[seen] == sign).astype(np.float64)
-    return correct_share(own, right[seen], right[side], level, charts.weights[seen])
+    own, wrong = (charts.signs[seen] == sign).astype(np.float64), charts.doubt(seen)
+    found, low, high = correct_share(own, right[seen], right[side], level, charts.weights[seen])
+    return found, max(0.0, low - wrong), min(1.0, high + wrong)
 
 
 def _turn(share: float, ppv: float, npv: float) -> tuple[float, float]:
@@ -315,17 +317,6 @@ def _turn(share: float, ppv: float, npv: float) -> tuple[float, float]:
     found, missed = share * ppv, (1 - share) * (1 - npv)
     cleared, false = (1 - share) * npv, share * (1 - ppv)
     return found / max(found + missed, 1e-12), cleared / max(cleared + false, 1e-12)
-
-
-def _put(
-    figures: Figures,
-    reasons: NDArray[np.object_],
-    place: tuple[int, int],
-    found: Sequence[float],
-) -> None:
-    for part, value in zip(figures, found, strict=True):
-        part[place] = value
-    reasons[place] = ""
 
 
 def _tabulate(names: list[str], figures: Figures, reasons: NDArray[np.object_]) -> Any:
@@ -336,29 +327,23 @@ def _tabulate(names: list[str], figures: Figures, reasons: NDArray[np.object_]) 
         for part, ending in zip(figures, ("", "_low", "_high"), strict=True):
             columns[quantity + ending] = np.where(reasons[row] == "", part[row], np.nan)
     columns["reason"] = [_explain(column) for column in reasons.T]
-    for reason in dict.fromkeys(columns["reason"]):
-        if reason:
-            which = [
-                name for name, told in zip(names, columns["reason"], strict=True) if told == reason
-            ]
-            _warn(which, reason)
+    for reason in dict.fromkeys(filter(None, columns["reason"])):
+        which = [
+            name[:40] for name, why in zip(names, columns["reason"], strict=True) if why == reason
+        ]
+        more = f" and {len(which) - 3} more" if len(which) > 3 else ""
+        warn_user(
+            f"not all quantities of the rules {', '.join(which[:3])}{more} can be estimated "
+            f"({reason}): pass charts of a random sample of patients",
+            ReliabilityWarning,
+        )
     return pd.DataFrame(columns)
 
 
 def _explain(reasons: Sequence[str]) -> str:
-    """Return which quantities of one rule cannot be told, and why."""
+    """Return which quantities of one rule cannot be estimated, and why."""
     grouped: dict[str, list[str]] = {}
     for quantity, reason in zip(QUANTITIES, reasons, strict=True):
         if reason:
             grouped.setdefault(reason, []).append(quantity)
     return "; ".join(f"{', '.join(which)}: {reason}" for reason, which in grouped.items())
-
-
-def _warn(rules: list[str], reason: str) -> None:
-    shown = ", ".join(name[:40] for name in rules[:3])
-    more = f" and {len(rules) - 3} more" if len(rules) > 3 else ""
-    warn_user(
-        f"not all figures of the rules {shown}{more} can be told ({reason}): pass charts of a "
-        "random sample of patients",
-        ReliabilityWarning,
-    )

@@ -20,12 +20,6 @@ def measure_overlap(flags: Flags) -> NDArray[np.float64]:
     """Return the share of each rule's patients (rows) whom each rule (columns) flags.
 
     NaN for a rule that flags nobody.
-
-    Examples
-    --------
-    >>> measure_overlap(np.array([[1, 1], [1, 0]], dtype=bool))
-    array([[1. , 0.5],
-           [1. , 1. ]])
     """
     weights = flags.astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -50,14 +44,7 @@ def _find_within(patterns: Flags, counts: Floats) -> Flags:
 
 
 def find_families(patterns: Flags, counts: Floats) -> list[int]:
-    """Return the family of each rule: rules that contain or repeat one another are in one.
-
-    Examples
-    --------
-    >>> patterns = np.array([[0, 0], [0, 1], [1, 1]], dtype=bool)
-    >>> find_families(patterns, np.array([50.0, 20, 30]))
-    [0, 0]
-    """
+    """Return the family of each rule: rules that contain or repeat one another are in one."""
     tied = _find_within(patterns, counts)
     family = list(range(patterns.shape[1]))
     for r, s in np.argwhere(tied | tied.T):
@@ -67,14 +54,7 @@ def find_families(patterns: Flags, counts: Floats) -> list[int]:
 
 
 def list_implications(patterns: Flags, counts: Floats) -> list[tuple[int, int]]:
-    """Return pairs (r, s) of rules: r is within s, and no third rule stands between them.
-
-    Examples
-    --------
-    >>> patterns = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [1, 1, 1]], dtype=bool)
-    >>> list_implications(patterns, np.array([50.0, 20, 20, 20]))
-    [(1, 0), (2, 1)]
-    """
+    """Return pairs (r, s) of rules: r is within s, and no third rule stands between them."""
     within = _find_within(patterns, counts)
     np.fill_diagonal(within, False)
     strictly = within & ~within.T
@@ -127,13 +107,6 @@ def draw_by_pattern(flags: Flags, n: int, rng: np.random.Generator) -> ChartSamp
 
     Rules disagree in most patterns, so most of these charts tell the rules apart; the shares let
     all of them stand for all patients.
-
-    Examples
-    --------
-    >>> flags = np.repeat([[0, 0], [0, 1], [1, 1]], [900, 50, 4], axis=0) > 0
-    >>> sample = draw_by_pattern(flags, 24, np.random.default_rng(0))
-    >>> np.unique(flags[sample.rows].sum(axis=1), return_counts=True)[1]
-    array([10, 10,  4])
     """
     _, codes, sizes = np.unique(flags, axis=0, return_inverse=True, return_counts=True)
     taken = np.zeros_like(sizes)

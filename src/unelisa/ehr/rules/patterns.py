@@ -62,15 +62,7 @@ class PatternFit(NamedTuple):
 
 
 def tabulate_patterns(names: Sequence[str], flags: Flags) -> "pd.DataFrame":
-    """Return how many patients have each pattern: a column per rule, and `patients`.
-
-    Examples
-    --------
-    >>> tabulate_patterns(["a"], np.array([[True], [True], [False]]))
-       a  patients
-    0  0         1
-    1  1         2
-    """
+    """Return how many patients have each pattern: a column per rule, and `patients`."""
     import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
 
     _check_names(names)
@@ -93,14 +85,7 @@ def _find_places(flags: Flags) -> NDArray[np.int64]:
 
 
 def suppress_counts(table: "pd.DataFrame", threshold: int) -> "pd.DataFrame":
-    """Return a table whose counts between 1 and the threshold are written as "<10".
-
-    Examples
-    --------
-    >>> table = tabulate_patterns(["a"], np.array([[True], [False], [False], [False]]))
-    >>> suppress_counts(table, 3)["patients"].tolist()
-    ['3', '<3']
-    """
+    """Return a table whose counts between 1 and the threshold are written as "<10"."""
     shown = [f"<{threshold}" if 0 < n < threshold else str(n) for n in table[COUNT]]
     return table.assign(**{COUNT: shown})
 
@@ -147,7 +132,7 @@ def _read_count(cell: str, site: str) -> tuple[float, float]:
 
 
 def find_obstacle(tables: Sequence[PatternTable], own: bool) -> str:
-    """Return why the tables cannot tell how good the rules are; nothing if they can."""
+    """Return why the tables do not identify the accuracy of the rules; nothing if they do."""
     counts = np.array([_guess(table) for table in tables])
     patterns = tables[0].patterns
     n_families = len(set(find_families(patterns, counts.sum(axis=0))))
@@ -176,29 +161,15 @@ def _sites_differ(counts: Floats, patterns: Flags) -> bool:
     return bool(((shares.max(axis=0) - shares.min(axis=0)) / error > 4).all())
 
 
-def fit_patterns(
-    tables: Sequence[PatternTable], own: bool = False, one_prevalence: bool = False
-) -> PatternFit:
-    """Return the maximum likelihood fit of some sites; `own`: accuracies differ between sites.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> sick = rng.random(5000) < 0.3
-    >>> flags = rng.random((5000, 3)) < np.where(sick[:, None], 0.8, 0.1)
-    >>> table = read_patterns(tabulate_patterns(["a", "b", "c"], flags), "site A")
-    >>> fit_patterns([table]).sensitivity.round(1)
-    array([[0.8, 0.8, 0.8]])
-    """
+def fit_patterns(tables: Sequence[PatternTable], own: bool = False) -> PatternFit:
+    """Return the maximum likelihood fit of some sites; `own`: accuracies differ between sites."""
     counts = np.array([table.counts for table in tables])
     below = np.array([table.suppressed_below for table in tables])
-    fits = _run_em(counts[None], below[None], tables[0].patterns, own, one_prevalence)
+    fits = _run_em(counts[None], below[None], tables[0].patterns, own)
     return PatternFit(*(part[0] for part in fits))
 
 
-def _run_em(
-    counts: Floats, below: Floats, patterns: Flags, own: bool, one_prevalence: bool
-) -> PatternFit:
+def _run_em(counts: Floats, below: Floats, patterns: Flags, own: bool) -> PatternFit:
     """Return the fits; counts and thresholds are sets x sites x cells."""
     n_sets, n_sites, _ = counts.shape
     hidden = below > 0
@@ -217,7 +188,7 @@ def _run_em(
             filled = known.copy()
             filled[hidden] = _expect(expected[hidden], below[hidden])
         cases = filled * joint[0] / np.maximum(cells, 1e-300)
-        prevalence, rates = _maximize(cases, filled - cases, flags, own, one_prevalence)
+        prevalence, rates = _maximize(cases, filled - cases, flags, own)
         level = (filled * np.log(np.maximum(cells, 1e-300))).sum(axis=(1, 2)) / filled.sum((1, 2))
         if np.all(np.abs(level - last) < TOLERANCE):
             break
@@ -232,13 +203,10 @@ def _join(prevalence: Floats, rates: Floats, flags: Floats) -> Floats:
     return patterns * np.stack([prevalence, 1 - prevalence])[..., None]
 
 
-def _maximize(
-    cases: Floats, others: Floats, flags: Floats, own: bool, one_prevalence: bool
-) -> tuple[Floats, Floats]:
+def _maximize(cases: Floats, others: Floats, flags: Floats, own: bool) -> tuple[Floats, Floats]:
     both = np.stack([cases, others])
     totals = both.sum(axis=-1)
-    pooled = totals.sum(axis=-1, keepdims=True) + 0 * totals if one_prevalence else totals
-    prevalence = pooled[0] / np.maximum(pooled.sum(axis=0), 1e-12)
+    prevalence = totals[0] / np.maximum(totals.sum(axis=0), 1e-12)
     flagged = both @ flags
     if not own:
         flagged = flagged.sum(axis=2, keepdims=True) + 0 * flagged
@@ -377,7 +345,7 @@ def _resample(
     drawn = rng.poisson(fit.counts.sum(axis=1)[:, None] * cells, (DRAWS, *fit.counts.shape))
     limits = np.array([table.suppressed_below.max() for table in tables])[:, None]
     below = np.where((drawn > 0) & (drawn < limits), limits, 0.0)
-    return _run_em(drawn.astype(float), below, patterns, own, False)
+    return _run_em(drawn.astype(float), below, patterns, own)
 
 
 def _list_figures(fit: PatternFit) -> Floats:
@@ -406,6 +374,6 @@ def _tabulate(
         for r, rule in enumerate(table.rules):
             figures = found[r][s].ravel() if r in found else nothing[s]
             row = {"site": table.site, "prevalence": prevalence[s], "rule": rule}
-            told = dict(zip(names, figures.tolist(), strict=True))
-            rows.append({**row, **told, "reason": "" if r in found else obstacle})
+            estimates = dict(zip(names, figures.tolist(), strict=True))
+            rows.append({**row, **estimates, "reason": "" if r in found else obstacle})
     return pd.DataFrame(rows)

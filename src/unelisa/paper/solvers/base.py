@@ -114,8 +114,7 @@ def design_voters(problem: L1Problem) -> NDArray[np.bool_]:
 def scores(problem: L1Problem, weights: Floats, intercepts: Floats) -> tuple[Floats, Floats]:
     """Return minus the loss's gradient in theta (row s: voter s) and in b.
 
-    For voter s and a parameter with design entries d_i it is
-    (1/W_s) sum_i w_i d_i (f_is - tanh z_is) over the items on which s voted.
+    With design entries d_i it is (1/W_s) sum_i w_i d_i (f_is - tanh z_is) over the voter's items.
     """
     table = problem.blocks.table("the certificate by definition")
     n_items, n_voters = table.shape
@@ -139,8 +138,8 @@ def optimality(problem: L1Problem, weights: Floats, intercepts: Floats) -> Float
     """Return the largest violation of the optimality conditions per voter, in units of lambda_s.
 
     |score - lambda sign(theta)| where theta is not 0, and the excess of |score| over lambda where
-    it is; |score| for the intercept. This is the certificate's definition: float64, slow, and
-    independent of how a solution was found. Voters outside the design have no conditions.
+    it is; |score| for the intercept. In float64, slow, and independent of how a solution was found.
+    Voters outside the design have no conditions.
     """
     edges, ones = scores(problem, weights, intercepts)
     inside, penalties = design_voters(problem), problem.penalties[:, None]

@@ -282,10 +282,7 @@ def measure_curvatures(
 
 
 def measure_all_scores(block: Block, weights: Floats, batch: Regressions) -> tuple[Floats]:
-    """Return sum_i r_i f_it for every regression and every voter t.
-
-    One float32 matrix product per chunk of items, added up in float64.
-    """
+    """Return sum_i r_i f_it for every regression and voter t, by float32 products of chunks."""
     items = items_of(block, weights)
     n_voters, n_items = items.votes.shape
     n_regressions, length = batch.voters.size, min(STREAM, n_items)

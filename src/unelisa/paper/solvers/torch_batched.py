@@ -3,12 +3,13 @@
 The steps are those of `working_set`: a quadratic lasso from the second moments gives the start, and
 proximal Newton on small working sets does the rest. But short loops are slow on a GPU. Every pass
 over the items is dense and gives all scores of all voters, so every pass also checks all pairs;
-working sets are padded to one size and solved in one batch. `torch_sums` explains why a pass in
-halves can be trusted.
+working sets are padded to one size and their quadratic problems solved in one batch, where an
+infinite limit keeps a coordinate at 0 and a limit of 0 leaves it unpenalized. `torch_sums` explains
+why a pass in halves can be trusted.
 
 A regression that does not converge this way (nested or nearly separable voters) is left to the
-working-set solver on the processor, which continues from there. Without a GPU all of this runs on
-the processor, slower than `working_set`.
+working-set solver on the processor. Without a GPU all of this runs on the processor, slower than
+`working_set`.
 """
 
 from dataclasses import dataclass, field
@@ -121,10 +122,7 @@ def minimize(
 
 
 def choose_members(scores: Tensor, point: Tensor, limits: Tensor, size: int) -> Tensor:
-    """Return the `size` parameters of each voter that most need to be in its working set.
-
-    Nonzero and unpenalized ones come first, then those with the largest score per limit.
-    """
+    """Return the parameters that each voter most needs: nonzero and unpenalized ones first."""
     needs = torch.where(limits > 0, scores.abs() / limits, torch.inf)
     needs = torch.where(point != 0, torch.inf, needs)
     # excluded ones come last, whatever the device does with ties

@@ -171,8 +171,8 @@ class DeviceItems:
 def round_to_grid(point: Tensor, bits: int) -> Tensor:
     """Return the coefficients rounded to the grid of `bits` bits, where their halves are exact.
 
-    The step of a row's grid is a power of 2, `bits` bits below its largest entry. That counts as at
-    least 1/8, so that high halves are normal float16 numbers.
+    The step of a row's grid is a power of 2, `bits` bits below its largest entry, which counts as
+    at least 1/8, so that high halves are normal float16 numbers.
     """
     if bits == DOUBLE:
         return point

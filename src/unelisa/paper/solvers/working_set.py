@@ -189,9 +189,9 @@ def split_voters(frame: Frame, estimate: Estimate, voters: Integers) -> list[Int
     """Return the voters in batches, the same for any number of threads.
 
     At most 256 voters: the product of residuals and votes then runs at nine tenths of full speed
-    (75 voters: seven tenths), and 1,400 voters make six tasks. Fewer where large working sets
-    would need large Hessians. Small problems make one batch, those that take seconds four. Where
-    the items are in several blocks, the threads share these instead, and voters make few passes.
+    (75 voters: seven tenths). Fewer where large working sets would need large Hessians. Small
+    problems make one batch, those that take seconds four. Where the items are in several blocks,
+    the threads share these instead, and voters make few passes.
     """
     n_voters = frame.rows.n_voters
     work = frame.rows.n_items * n_voters**2 if frame.rows.blocks.whole else 0
@@ -231,7 +231,7 @@ def solve_batch(frame: Frame, estimate: Estimate, voters: Integers) -> Regressio
 def descend(frame: Frame, batch: Regressions) -> tuple[State, Sums]:
     """Return the batch at its optimum, and the last sums: proximal Newton on the working sets.
 
-    The batch itself is overwritten with trial points. Regressions leave as they are done.
+    The batch is overwritten with trial points. Regressions leave as they are done.
     """
     state = begin_state(
         batch,
@@ -325,10 +325,7 @@ def check_outside(
 
 
 def float32_noise(frame: Frame, batch: Regressions) -> Floats:
-    """Return a bound per regression on the error of a mean score from the matrix product.
-
-    BLAS libraries add chains of at most 512 products before they start a new one.
-    """
+    """Return a bound per regression on the error of a mean score from the matrix product."""
     return np.asarray(bound_batch(batch, min(512, frame.rows.n_items)))
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from unelisa.errors import VotesError
 from unelisa.kernels.l1_logistic import CHUNK
 from unelisa.kernels.threads import run_threads
-from unelisa.votes.one_block import (
+from unelisa.votes.blocks.one import (
     OneBlock,
     SparseVotes,
     as_dense,
@@ -44,6 +44,10 @@ Columns: TypeAlias = NDArray[np.intp]
 Sums: TypeAlias = tuple[Array, ...]
 Change: TypeAlias = Callable[..., Any]
 Merge: TypeAlias = Callable[[Iterable[Any], int], Any]
+VOTE_BYTES = 5  # one sparse vote, and the number of its item
+SMALL_TABLE = 1 << 26  # 64 MB
+DENSE_BYTES = 1 << 25  # size of a sparse block where a method must see it as a table: 32 MB
+BLOCK_BYTES = 1 << 24  # of a file: 16 MB, 335,000 items of 50 voters
 
 
 class Block(NamedTuple):
@@ -163,10 +167,7 @@ class ItemBlocks(ABC):
         return signed, observed
 
     def compare(self, n_classes: int = 2) -> tuple[NDArray[np.int64], int]:
-        """Return counts of items per voter, and on how many items voters met.
-
-        Columns: said each of the classes (no, yes); others voted too; another voted otherwise.
-        """
+        """Return `compare_voters` of all blocks: counts, and on how many items voters met."""
         counts, met = self.sum(_apply, n_classes, compare_voters)
         return counts, int(met)
 
@@ -335,12 +336,6 @@ def cut(per_item: Sequence[Array], start: int, stop: int) -> list[Array]:
     return [array[start:stop] if array.size else array for array in per_item]
 
 
-VOTE_BYTES = 5  # one sparse vote, and the number of its item
-SMALL_TABLE = 1 << 26  # 64 MB
-DENSE_BYTES = 1 << 25  # size of a sparse block where a method must see it as a table: 32 MB
-BLOCK_BYTES = 1 << 24  # of a file: 16 MB, 335,000 items of 50 voters
-
-
 class LocalBlocks(ItemBlocks):
     """Blocks that are opened when their turn comes, at most `n_threads` at once, and dropped."""
 
@@ -460,10 +455,10 @@ def hold_sparse(matrix: Any) -> ItemBlocks:
 
 
 class MappedBlocks(LocalBlocks):
-    """The votes of a file, `block_items` per block (the last may have fewer): `fitting_items`.
+    """The votes of a file, `block_items` per block (the last may have fewer).
 
     The file holds int8 votes, block by block, voter by voter within a block. So a block is one run
-    of bytes, which is mapped while a pass works on it and then released.
+    of bytes, which is mapped while a pass works on it.
     """
 
     place = "in a file"
@@ -486,10 +481,7 @@ class MappedBlocks(LocalBlocks):
 
 
 def fitting_items(n_voters: int, n_bytes: int = BLOCK_BYTES) -> int:
-    """Return the number of items in a block of about `n_bytes`.
-
-    A multiple of the kernels' own chunks, so that blocks give the same sums as one table.
-    """
+    """Return the number of items in a block of about `n_bytes`: whole chunks of the kernels."""
     fitting = n_bytes // max(n_voters, 1)
     # the latent model works in runs of 8,192 items
     step = min(8192, max(fitting // CHUNK, 1) * CHUNK)

@@ -16,13 +16,7 @@ Floats = NDArray[np.float64]
 
 
 def mark_starts(lengths: Any) -> NDArray[np.int64]:
-    """Return the starts of consecutive runs of these lengths, and the end of the last.
-
-    Examples
-    --------
-    >>> mark_starts([2, 0, 3])
-    array([0, 2, 2, 5])
-    """
+    """Return the starts of consecutive runs of these lengths, and the end of the last."""
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 

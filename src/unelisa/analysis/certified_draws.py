@@ -1,0 +1,263 @@
+"""Which items to ask about for a certificate, and how many answers it takes.
+
+Gold labels are drawn at random from the items that can be certified by the model's probabilities.
+The design of the draw is a text beside every answer. From it `certify` draws again and verifies
+that these items were drawn and answered in this order.
+"""
+
+import json
+from hashlib import sha256
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unelisa.aggregators.base import Aggregator, pick_classes
+from unelisa.analysis.certified_sets import (
+    NEAR,
+    NOT_DRAWN,
+    UNANSWERED,
+    Asked,
+    Evidence,
+    Scored,
+    choose_set,
+)
+from unelisa.errors import ModelError
+from unelisa.estimator import check_level
+from unelisa.outputs import defuse_cell
+from unelisa.sources.labels import DRAWN
+
+Floats = NDArray[np.float64]
+Looks = Literal["any", "once"]
+
+ROUNDING = 9  # digits of probabilities that make items differ
+ANSWERS = (30, 50, 75, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2400, 3200)
+NEARLY_ALL = 0.95  # of what many answers would certify
+CHECKED, CHECK_DIGITS = 1000, 16  # items in the checksum of a draw, and its digits
+
+
+def score_items(model: Any, votes: Any) -> Scored:
+    """Return the model's labels and their probabilities."""
+    if not isinstance(model, Aggregator) or not hasattr(model, "predict_proba"):
+        raise ModelError(
+            "a guarantee needs a method with probabilities, such as LatentIsing or DawidSkene, "
+            f"found {type(model).__name__}"
+        )
+    table = model._reenter(votes)
+    chances = model.predict_proba(table)
+    label = pick_classes(chances, model.tie_order_)
+    sure = np.round(chances[np.arange(len(label)), label], ROUNDING)
+    return Scored(table, label, sure, model.classes_)
+
+
+def check_promise(error: float, confidence: float, loss: str = "wrong") -> None:
+    """Refuse an error or a confidence that cannot be promised."""
+    check_level(confidence)
+    if not error > 0:
+        raise ModelError(f"error must be positive, for example .05, found {error!r}")
+    if loss != "squared" and error >= 1:
+        raise ModelError(f"error is a share below 1, for example .05, found {error!r}")
+
+
+class Design(NamedTuple):
+    """How items were drawn: in random order from those whose label has at least a probability."""
+
+    seed: int
+    above: float
+    share: float  # of the items that are to be certified together; 0: as many as possible
+    check: str  # of the items in the order of the draw
+
+    @classmethod
+    def read(cls, text: str) -> "Design":
+        """Return the design that a text describes, or raise `ModelError`."""
+        try:
+            kind, *parts = text.split()
+            named = dict(part.split("=") for part in parts)
+            found = cls(
+                int(named["seed"]), float(named["above"]), float(named["share"]), named["check"]
+            )
+        except (KeyError, ValueError):
+            kind, found = "", None
+        if kind != DRAWN or found is None or str(found) != text:
+            raise ModelError(
+                "drawn must be random, by-hand or the design that draw_gold returned, found "
+                f"{text[:80]!r}"
+            )
+        return found
+
+    def __str__(self) -> str:
+        above, share = float(self.above), float(self.share)
+        return f"{DRAWN} seed={self.seed} above={above!r} share={share!r} check={self.check}"
+
+    def order(self, scored: Scored) -> NDArray[np.intp]:
+        """Return the items in the order of the draw."""
+        frame = np.flatnonzero(scored.sure >= self.above)
+        return np.random.default_rng(self.seed).permutation(frame)
+
+    def verify(self, scored: Scored) -> NDArray[np.intp]:
+        """Return the items in the order of the draw, or raise `ModelError`: it is another one."""
+        order = self.order(scored)
+        if _check_order(scored, order) != self.check:
+            raise ModelError(
+                "the gold labels were drawn with another model or from other votes: certify with "
+                "those of the draw, or draw again"
+            )
+        return order
+
+
+def _check_order(scored: Scored, order: NDArray[np.intp]) -> str:
+    names = [len(order), *np.asarray(scored.votes.items)[order[:CHECKED]].tolist()]
+    return sha256(join_names(names)).hexdigest()[:CHECK_DIGITS]
+
+
+def mark_unanswered(truth: NDArray[np.intp], order: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the truth with the items that were drawn before the last answer and have none."""
+    inside = np.zeros(len(truth), dtype=np.bool_)
+    inside[order] = True
+    if strangers := int(np.count_nonzero((truth >= 0) & ~inside)):
+        raise ModelError(
+            f"{strangers} gold labels are of items outside the draw; keep only those that were "
+            "drawn"
+        )
+    drawn = order[: np.flatnonzero(truth[order] >= 0)[-1] + 1]
+    marked = truth.copy()
+    marked[drawn[truth[drawn] == NOT_DRAWN]] = UNANSWERED
+    return marked
+
+
+class Drawn(NamedTuple):
+    """Items to answer, in random order, and the design for `certify`."""
+
+    items: NDArray[Any]  # their names
+    places: NDArray[np.intp]  # and their places among the items of the votes
+    design: str
+
+
+def draw_gold(
+    model: Any, votes: Any, error: float = 0.05, *, share: float | None = None, seed: int = 0
+) -> Drawn:
+    """Return the items to answer for a certificate, in the order in which to answer them.
+
+    They are drawn at random from the items that can be certified by the model's probabilities:
+    those of the surest labels that make up `share` of all items, which are then certified together,
+    or as many as may be within `error`. Answer them from the first on, and stop at any time.
+
+    Examples
+    --------
+    >>> import unelisa as ue
+    >>> sample = ue.simulate_votes(random_state=0)
+    >>> model = ue.LatentIsing().fit(sample.votes)
+    >>> drawn = ue.draw_gold(model, sample.votes, share=0.5)
+    >>> first = {item: sample.truth[int(item)] for item in drawn.items[:80].tolist()}
+    >>> str(ue.certify(model, sample.votes, first, drawn=drawn.design))[:41]
+    'with 95% confidence, at most 5% wrong lab'
+    """
+    check_promise(error, 0.95)
+    scored = score_items(model, votes)
+    design = Design(seed, find_frame_limit(scored, error, share), share or 0.0, "")
+    order = design.order(scored)
+    design = design._replace(check=_check_order(scored, order))
+    return Drawn(np.asarray(scored.votes.items)[order], order, str(design))
+
+
+class Plan(NamedTuple):
+    """How many random answers certify how many items, by what the model expects."""
+
+    answers: int
+    certified: float  # share of the items; low, high: if the labels are less or more right
+    low: float
+    high: float
+    above: float  # `draw_gold` draws from the items whose label has at least this probability
+
+
+def plan_certification(
+    model: Any,
+    votes: Any,
+    error: float = 0.05,
+    confidence: float = 0.95,
+    *,
+    looks: Looks = "any",
+    share: float | None = None,
+) -> list[Plan]:
+    """Return what different numbers of random gold labels would certify, before any is given.
+
+    The last row has the number after which more answers add little. Nothing here is guaranteed: it
+    rests on the model's probabilities, and on the interval of its expected accuracy. With `share`,
+    only so many of the items are to be certified, which takes fewer answers.
+
+    Examples
+    --------
+    >>> import unelisa as ue
+    >>> votes = ue.simulate_votes(random_state=0).votes
+    >>> plan = ue.plan_certification(ue.LatentIsing().fit(votes), votes)
+    >>> plan[-1].certified > 0.5
+    True
+    """
+    check_promise(error, confidence)
+    scored = score_items(model, votes)
+    above, factors = find_frame_limit(scored, error, share), _find_factors(model)
+    once, whole = looks == "once", share is not None
+    asked = Asked(error, confidence, "file", "wrong", above, once, whole)
+    own = np.sort(scored.sure[scored.sure >= above])[::-1]
+    part = len(own) / len(scored.sure)
+    rows = []
+    for answers in [n for n in ANSWERS if n <= max(len(own), ANSWERS[0])]:
+        shares = [_expect(own, answers, x, asked) for x in factors]
+        middle, low, high = (float(share * part) for share in shares)
+        rows.append(Plan(answers, middle, min(low, middle), max(high, middle), above))
+    most = max(row.certified for row in rows)
+    enough = next(k for k, row in enumerate(rows) if row.certified >= NEARLY_ALL * most)
+    return rows[: enough + 1]
+
+
+def find_frame_limit(scored: Scored, error: float, share: float | None) -> float:
+    """Return the probability from which items may be certified: less sure ones are not drawn."""
+    sure = np.sort(scored.sure)[::-1]
+    if share is not None:
+        if not 0 < share <= 1:
+            raise ModelError(f"share must be above 0 and at most 1, found {share!r}")
+        return float(sure[int(np.ceil(share * len(sure))) - 1])
+    expected = np.cumsum(1 - sure) / np.arange(1, len(sure) + 1)
+    fine = np.flatnonzero(expected <= NEAR * error)
+    return float(sure[fine[-1]]) if len(fine) else float(np.quantile(sure, 0.75))
+
+
+def _find_factors(model: Any) -> tuple[float, float, float]:
+    """Return factors of the expected share of wrong labels: 1, the most and the least."""
+    expected = getattr(model, "expected_accuracy_", None)
+    interval = getattr(model, "expected_accuracy_interval_", None)
+    if expected is None or interval is None or expected >= 1:
+        return 1.0, 2.0, 0.5
+    most, least = ((1 - end) / (1 - expected) for end in interval)
+    return 1.0, most, least
+
+
+def _expect(sure: Floats, answers: int, factor: float, asked: Asked) -> float:
+    """Return the share of the items that answers certify if `factor` times as many are wrong."""
+    drawn = np.full(len(sure), answers / len(sure))
+    wrong = drawn * np.minimum(factor * (1 - sure), 1)
+    evidence = Evidence(sure, drawn, [(1.0, wrong)], float(answers))
+    found = choose_set(evidence, asked, 1 - asked.confidence)
+    return float(np.mean(sure >= found))
+
+
+def hash_columns(*columns: Any) -> str:
+    """Return the SHA-256 of columns of names."""
+    digest = sha256()
+    for column in columns:
+        # as files hold them, which is as they are where there are only letters and digits
+        texts = map(str, np.asarray(column, dtype=object).tolist())
+        odd: dict[str, str] = {}
+        safe = [
+            text
+            if text.isalnum()
+            else odd.get(text) or odd.setdefault(text, str(defuse_cell(text)))
+            for text in texts
+        ]
+        digest.update(json.dumps(safe).encode())
+    return digest.hexdigest()
+
+
+def join_names(names: Any) -> bytes:
+    """Return names as bytes to be hashed."""
+    return json.dumps(list(map(str, np.asarray(names, dtype=object).tolist()))).encode()
