@@ -115,7 +115,7 @@ def test_two_judges_are_not_to_be_trusted(run, tmp_path):
     result = run("jury", path)
     assert result.exit_code == 0, result.output
     assert "Do not trust this panel" in result.stdout
-    assert "labels of random items would tell how often" in " ".join(result.stdout.split())
+    assert "human labels of random items would" in " ".join(result.stdout.split())
 
 
 def test_options_are_spelled_as_options(refused, tmp_path):
@@ -161,7 +161,7 @@ def test_preferences_give_a_leaderboard(run, tmp_path):
     assert [row["rank_low"] for row in said["systems"]] == [1, 2]
     assert said["systems"][0]["system"] == "large"
     assert [row["name"] for row in said["judges"]] == ["expert_1", "bob", "coin"]
-    assert said["human_agreement"] == {"rank_correlation": 1.0, "comparisons": 150}
+    assert said["human_agreement"]["rank_correlation"] == pytest.approx(1.0)
     assert "strengths with those of people (150 comparisons): 1.00" in told
 
 
