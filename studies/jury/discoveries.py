@@ -74,7 +74,7 @@ def compare_pair(scenario: str, n: int, seed: int) -> dict[str, Any]:
 
 
 def count_discoveries(scenario: str, n: int, runs: int) -> Json:
-    """Return how often equal systems are told apart, and how often a judge is flagged."""
+    """Return how often equal systems differ by the intervals, and a judge is flagged."""
     found = [compare_pair(scenario, n, seed) for seed in range(runs)]
     return {
         "called": round(float(np.mean([row["holds"] for row in found])), 4),

@@ -60,7 +60,7 @@ def correct_judge(
 
 
 def _correct(truth: Flags, said: Flags, passed: float) -> Floats:
-    """Return the corrected rate of every row, within 0 and 1; NaN where the judge tells nothing."""
+    """Return the corrected rate of every row, within 0 and 1; NaN where it is uninformative."""
     good, bad = truth.sum(axis=1), (~truth).sum(axis=1)
     known = (good > 0) & (bad > 0)
     hits = (truth & said).sum(axis=1) / np.maximum(good, 1)

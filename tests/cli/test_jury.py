@@ -66,7 +66,7 @@ def test_every_output_at_once(run, panel, tmp_path):
     share, *ends = (f"{said['pass_rate'][key]:.1%}" for key in ("share", "low", "high"))
     interval = " to ".join(ends)
     assert f"Estimated pass rate {share} ({interval})" in " ".join(result.stdout.split())
-    assert f"90% interval {interval}</span></dt><dd>{share}</dd>" in text
+    assert f"Estimated pass rate {share} ({interval})." in text
     for row in said["pass_rate"]["systems"]:
         assert f"{row['share']:.1%} ({row['low']:.1%} to {row['high']:.1%})" in text
     assert said["n_judges"] == len(said["judges"]) == 6
@@ -115,7 +115,7 @@ def test_two_judges_are_not_to_be_trusted(run, tmp_path):
     result = run("jury", path)
     assert result.exit_code == 0, result.output
     assert "Do not trust this panel" in result.stdout
-    assert "labels of random items would tell how often" in " ".join(result.stdout.split())
+    assert "human labels of random items would" in " ".join(result.stdout.split())
 
 
 def test_options_are_spelled_as_options(refused, tmp_path):
@@ -161,7 +161,7 @@ def test_preferences_give_a_leaderboard(run, tmp_path):
     assert [row["rank_low"] for row in said["systems"]] == [1, 2]
     assert said["systems"][0]["system"] == "large"
     assert [row["name"] for row in said["judges"]] == ["expert_1", "bob", "coin"]
-    assert said["human_agreement"] == {"rank_correlation": 1.0, "comparisons": 150}
+    assert said["human_agreement"]["rank_correlation"] == pytest.approx(1.0)
     assert "strengths with those of people (150 comparisons): 1.00" in told
 
 

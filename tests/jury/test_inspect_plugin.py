@@ -6,7 +6,9 @@ import pytest
 
 inspect_ai = pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
+from inspect_ai._util.registry import registry_info  # noqa: E402
 from inspect_ai.scorer import SampleScore, Score  # noqa: E402
+from inspect_ai.scorer._reducer.registry import create_reducers  # noqa: E402
 
 from unelisa.jury.inspect_plugin import pass_rate, reduce_panel  # noqa: E402
 
@@ -37,8 +39,8 @@ def test_the_metric_has_an_interval_and_epochs_are_one_cluster():
     assert pass_rate()(scores * 3) == pytest.approx(one)
 
 
-def test_inspect_finds_the_reducer_by_its_name():
-    from inspect_ai.scorer._reducer.registry import create_reducers  # noqa: PLC0415
-
-    (reduce,) = create_reducers("unelisa")
+def test_names_begin_with_the_package_so_that_the_command_line_finds_them():
+    assert registry_info(reduce_panel()).name == "unelisa/panel"
+    assert registry_info(pass_rate()).name == "unelisa/pass_rate"
+    (reduce,) = create_reducers("unelisa/panel")
     assert reduce(grades("C", "I")).value == 0.5

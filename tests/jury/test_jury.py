@@ -143,10 +143,10 @@ def test_parts_of_another_kind_anywhere_give_votes_or_one_sentence(name, logs, t
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.VotesWarning")
 def test_logs_of_three_frameworks_in_one_folder_are_one_panel(logs, tmp_path):
-    names = ("inspect-log-v2.json", "promptfoo-0.121.20.json", "judgepanel-0.1.jsonl")
+    names = ("inspect-log-v2.json", "promptfoo-0.121.20.json", "openai-evals-3.0.jsonl")
     alone = [read_jury(shutil.copy(logs / name, tmp_path)) for name in names]
     jury = read_jury(tmp_path)
-    assert jury.source == "inspect, long, promptfoo"
+    assert jury.source == "inspect, openai-evals, promptfoo"
     assert set(jury.voters) == {voter for one in alone for voter in one.voters}
     assert jury.n_items == sum(one.n_items for one in alone)
     assert np.count_nonzero(jury.values) == sum(np.count_nonzero(one.values) for one in alone)

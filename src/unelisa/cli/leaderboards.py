@@ -159,12 +159,12 @@ def _show(one: dict[str, Any]) -> str:
 
 def tell_board(board: Leaderboard) -> list[str]:
     """Return what was compared, and the biases of the judges."""
-    told = [
+    lines = [
         f"{board.n_comparisons:,} comparisons on {board.n_questions:,} questions. Strengths are "
         "log-odds of winning with 90% intervals; a judge's reliability is 1 on average, 0 for a "
         "guess; all ranks hold together with 95%."
     ]
-    told += [f"Family: {', '.join(names)}." for names in board.families]
+    lines += [f"Family: {', '.join(names)}." for names in board.families]
     for bias, what in (
         (board.first, "what is shown first"),
         (board.longer, "an answer e times as long, which strengths leave out"),
@@ -173,12 +173,12 @@ def tell_board(board: Leaderboard) -> list[str]:
             verb = (
                 "prefer" if bias.low > 0 else "avoid" if bias.high < 0 else "do not visibly prefer"
             )
-            told.append(f"Judges {verb} {what}: log-odds {_show(bias._asdict())}.")
+            lines.append(f"Judges {verb} {what}: log-odds {_show(bias._asdict())}.")
     if board.first is None:
-        told.append(
+        lines.append(
             "No pair was shown in both orders, so that a preference for the first is unknown."
         )
-    return told
+    return lines
 
 
 def tell_scores(found: ScoredPanel, cut: float) -> list[str]:

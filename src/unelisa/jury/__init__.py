@@ -227,13 +227,13 @@ def _list_files(path: Path) -> list[Path]:
     beside = found.pop("CSV") if found["JSON"] else []  # often gold labels
     kinds = [kind for kind, files in found.items() if files]
     if len(kinds) > 1:
-        told = " and ".join(f"{len(found[kind])} of {kind}" for kind in kinds)
-        raise VotesError(f"{path.name} holds logs of several kinds, {told}; name the files")
+        listed = " and ".join(f"{len(found[kind])} of {kind}" for kind in kinds)
+        raise VotesError(f"{path.name} holds logs of several kinds, {listed}; name the files")
     if not kinds:
         raise VotesError(f"{path.name} is a folder without logs; name the files")
     if beside:
-        told = f"the CSV files in {path.name} were not read; name them to read them"
-        warn_user(told, VotesWarning)
+        listed = f"the CSV files in {path.name} were not read; name them to read them"
+        warn_user(listed, VotesWarning)
     for file in found[kinds[0]]:
         check_readable(file)
     return found[kinds[0]]

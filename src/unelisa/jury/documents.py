@@ -180,8 +180,8 @@ def _open_bytes(path: Path) -> Iterator[IO[bytes]]:
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise VotesError(f"{path.name} is damaged or truncated: it cannot be unpacked") from None
     except OSError as error:
-        told = "permission denied" if isinstance(error, PermissionError) else "the system failed"
-        raise VotesError(f"{path.name} cannot be read: {told}") from None
+        why = "permission denied" if isinstance(error, PermissionError) else "the system failed"
+        raise VotesError(f"{path.name} cannot be read: {why}") from None
 
 
 class _Watched:

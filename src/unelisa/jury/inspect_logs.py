@@ -15,7 +15,7 @@ _LETTERS = frozenset("CIPN")
 _NOTHING = frozenset(("refusal", "no_response", "invalid_response_format"))
 _UNEDITED = "UNCHANGED"
 _DIGEST = 8  # characters
-_COMPARED = 200  # characters of a sample's input that tell two data sets apart
+_COMPARED = 200  # characters of a sample's input that distinguish two data sets
 
 
 def fits(record: Record) -> bool:

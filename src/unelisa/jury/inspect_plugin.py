@@ -1,7 +1,8 @@
 """Inside Inspect AI: a reducer that weighs a panel's grades, and a metric with an interval.
 
-Inspect finds this module by its entry point, so that `inspect eval --epochs-reducer unelisa` and
-`model_graded_qa(model=[...], reducer="unelisa")` work where unelisa is installed.
+Inspect finds this module by its entry point: `inspect eval --epochs-reducer unelisa/panel` and
+`model_graded_qa(model=[...], reducer="unelisa/panel")` work where unelisa is installed. Inspect
+loads the entry points of other packages only for names that begin with the package's.
 """
 
 import math
@@ -26,7 +27,7 @@ ToFloat = Callable[[Any], float]
 MOST_SURE = 6.0  # of log-odds, so that no judge decides alone for ever
 
 
-@score_reducer(name="unelisa")
+@score_reducer(name="unelisa/panel")
 def reduce_panel(
     weights: list[float] | None = None,
     value_to_float: ToFloat = value_to_float(),  # noqa: B008 - Inspect's own default
@@ -63,7 +64,7 @@ def _list_vote(score: Score) -> Any:
     return None if _is_missing(score.value) else score.value
 
 
-@metric(name="unelisa/pass_rate")
+@metric(name="pass_rate")  # Inspect adds the package
 def pass_rate(level: float = 0.95, value_to_float: ToFloat = value_to_float()) -> Metric:  # noqa: B008
     """Return a metric: the mean score with its interval, a sample being one cluster of epochs.
 

@@ -1,4 +1,4 @@
-"""What a panel of judges is worth: lean, accuracy and family of each, pass rates, disagreement."""
+"""What a panel of judges is worth: leniency, accuracy and family of each, and its pass rate."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -105,7 +105,7 @@ def _describe_judges(
 
 
 def _read_accuracy(model: Aggregator, table: Any) -> Floats:
-    """Return how often each judge is right, by the model's own estimates; NaN if it cannot tell."""
+    """Return how often each judge is right, by the model's own estimates; NaN where it has none."""
     if "accuracy" in table:
         return np.asarray(table["accuracy"], dtype=np.float64)
     share: Any = getattr(model, "prevalence_", np.nan)

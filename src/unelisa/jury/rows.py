@@ -23,7 +23,7 @@ _SAMPLES = ("id", "epoch", "sample_id", "model", "eval_id", "log", "task_name", 
 
 
 def read_rows(path: Path, start: bytes, named: Columns) -> Iterator[Record]:
-    """Yield the rows of a table, whose first bytes tell its format, with the columns we need."""
+    """Yield the rows of a table by its format, with the columns that are needed."""
     with reading(path):
         if start.startswith(PARQUET):
             yield from _read_parquet(path, named)

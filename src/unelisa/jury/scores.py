@@ -253,6 +253,6 @@ def _find_reason(scores: Scores, judges: list[ScoreJudge]) -> str:
     if not covered.all():
         return (
             "not every judge scored every system, so that what a judge adds and what a system is "
-            "worth cannot be told apart fully"
+            "worth cannot be separated fully"
         )
     return ""

@@ -31,7 +31,7 @@ class Verdict(NamedTuple):
     system: Any = None  # what was judged, such as a model under test
     question: str | None = None  # what was asked, where annotators are asked several things
     task: Any = None  # the task, suite or data set: equal ids in two of them are two items
-    repeat: Any = None  # tells apart the answers of one system to one item, such as epochs
+    repeat: Any = None  # distinguishes the answers of one system to one item, such as epochs
     content: str = ""  # a digest of the item, where ids alone may be equal by chance
 
 
@@ -315,7 +315,7 @@ class Panel:
         )
 
     def name_items(self) -> list[str]:
-        """Return the answers' names, as short as tells them apart.
+        """Return the answers' names, as short as distinguishes them.
 
         The item; with several systems the system before it; the task, if two have items of one
         name; and the number of the epoch beyond the first.
