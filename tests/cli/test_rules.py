@@ -70,6 +70,9 @@ def test_figures_overlap_and_facts(judged, drawn):
         assert abs(told[rule] - truth[rule]) < 0.1
     assert "the rules disagree on" in shown
     assert "(2) two codes" in shown
+    last = shown.splitlines()[-2:]
+    assert last[0].startswith("Trust: ")
+    assert last[1] == "Next: --review review.csv draws patients to review, for --charts"
     assert str(drawn.counts.index[0]) not in shown
 
 

@@ -12,12 +12,13 @@ from rich.table import Table
 from rich.text import Text
 
 from unelisa.cli import options
-from unelisa.cli.files import STDOUT, check_outputs, output_files
+from unelisa.cli.files import STDOUT
+from unelisa.cli.forms import takes_form
 from unelisa.cli.phenotype import list_database, read_charts
 from unelisa.cli.phenotype_cases import find_doubt, fit_phenotyper, take_eligible
 from unelisa.cli.phenotype_config import PhenotypeConfig
 from unelisa.cli.rules_config import RulesConfig, Source, read_rules_config
-from unelisa.cli.screen import bare_table, busy, printable, results, tell_written
+from unelisa.cli.screen import bare_table, busy, printable, tell_end, tell_written
 from unelisa.ehr.counts import FEWEST_SHOWN, read_counts
 from unelisa.ehr.omop.counts import count_patients, find_related
 from unelisa.ehr.omop.database import OmopTables, open_database
@@ -40,6 +41,7 @@ from unelisa.errors import ModelError, VotesError
 from unelisa.outputs import make_plain
 from unelisa.report.health import render_rules
 from unelisa.report.page import require_jinja
+from unelisa.report.wording import count_noun
 from unelisa.sources.files import check_readable, reading
 from unelisa.sources.text import TextTable, measure_text
 
@@ -51,6 +53,7 @@ _CELLS = ("truePositives", "trueNegatives", "falsePositives", "falseNegatives")
 _TITLES = ("sensitivity", "specificity", "PPV", "NPV")  # of QUANTITIES
 
 
+@takes_form
 def rules(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     sources: Annotated[
         list[str],
@@ -116,43 +119,37 @@ def rules(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
             "--own-accuracies", help="Let rules be more accurate at one site than others."
         ),
     ] = False,
-    json: options.JsonFile = None,
-    force: options.Force = False,
-    _memory: options.Memory = None,
+    run: options.RunForm = options.USUAL_RUN,
 ) -> None:
     """Judge definitions of a disease without chart review: sensitivity, specificity, PPV, NPV."""
     tables = [Path(one) for one in sources] if pattern_table else []
     inputs = tables or [one for source in sources for one in list_database(source)]
-    check_outputs(
-        report,
-        tables=(out, phevaluator, review, write_patterns),
-        json=json,
-        inputs=(config, charts, *inputs),
-        force=force,
-    )
+    outputs = out, phevaluator, review, write_patterns
+    run.check(report, tables=outputs, inputs=(config, charts, *inputs))
     if report is not None:
         require_jinja()
     if pattern_table:
         found = evaluate_patterns(read_sites(tables), own_accuracies)
-        _finish(Outcome(found, {"sites": [path.name for path in tables]}), out, report, json, force)
+        _finish(Outcome(found, {"sites": [path.name for path in tables]}), out, report, run)
         return
     if config is None or len(sources) != 1:
         raise ModelError("name one database and --config rules.toml, or use --pattern-table")
     wanted = read_rules_config(config)
     if write_patterns is not None:
-        if (charts, out, phevaluator, report, review, json) != (None,) * 6:
+        if (charts, out, phevaluator, report, review, run.json) != (None,) * 6:
             raise ModelError("--write-patterns only counts: omit the other outputs and --charts")
-        _write_patterns(read_patients(sources[0], wanted), write_patterns, suppress, force)
+        _write_patterns(read_patients(sources[0], wanted), write_patterns, suppress, run)
         return
     reviewed = None if charts is None else read_charts(charts)
     patients = read_patients(sources[0], wanted)
     found = judge_rules(patients, wanted.phenotype, reviewed)
     facts = {"title": wanted.phenotype.title, **describe_overlap(*patients.list_flags())}
-    outcome = Outcome(found, facts, patients)
+    outcome = Outcome(found, facts, patients, reviewed is not None)
     if phevaluator is not None:
-        with output_files(force) as files:
+        with run.files() as files:
             files.write_csv(phevaluator, *export_figures(found, facts))
-    _finish(outcome, out, report, json, force, review, (n, wanted.phenotype.seed))
+        run = run._replace(quiet=run.quiet or phevaluator == STDOUT)
+    _finish(outcome, out, report, run, review, (n, wanted.phenotype.seed))
 
 
 def export_figures(
@@ -194,6 +191,7 @@ class Outcome(NamedTuple):
     figures: "pd.DataFrame"
     facts: dict[str, Any]
     patients: Patients | None = None
+    reviewed: bool = False  # whether charts were used
 
 
 def read_patients(database: str, wanted: RulesConfig) -> Patients:
@@ -248,11 +246,11 @@ def judge_rules(patients: Patients, wanted: PhenotypeConfig, charts: Any) -> "pd
         return found
 
 
-def _write_patterns(patients: Patients, path: Path, threshold: int, force: bool) -> None:
+def _write_patterns(patients: Patients, path: Path, threshold: int, run: options.RunForm) -> None:
     table = suppress_counts(tabulate_patterns(*patients.list_flags()), threshold)
-    with output_files(force) as files:
+    with run.files() as files:
         files.write_csv(path, list(table), table.itertuples(index=False))
-    tell_written(results(), path)
+    tell_written(run.screen(path), path)
 
 
 def read_sites(paths: Sequence[Path]) -> list[Any]:
@@ -272,12 +270,11 @@ def read_sites(paths: Sequence[Path]) -> list[Any]:
     return sites
 
 
-def _finish(  # noqa: PLR0913, PLR0917 - one parameter per output
+def _finish(
     outcome: Outcome,
     out: Path | None,
     report: Path | None,
-    json: Path | None,
-    force: bool,
+    run: options.RunForm,
     review: Path | None = None,
     draw: tuple[int, int] = (0, 0),
 ) -> None:
@@ -286,7 +283,7 @@ def _finish(  # noqa: PLR0913, PLR0917 - one parameter per output
     rows = [
         {key: make_plain(value) for key, value in row.items()} for row in figures.to_dict("records")
     ]
-    with output_files(force) as files:
+    with run.files() as files:
         files.write_csv(
             out, list(figures), (["" if x is None else x for x in one.values()] for one in rows)
         )
@@ -298,12 +295,25 @@ def _finish(  # noqa: PLR0913, PLR0917 - one parameter per output
         facts = {**outcome.facts, "rules": rows}
         if report is not None:
             files.write_text(report, render_rules(facts))
-        files.write_json(json, facts)
-    screen = results(quiet=STDOUT in (out, json))
+        files.write_json(run.json, facts)
+    screen = run.screen(out, review)
     show_figures(screen, rows, outcome.facts)
     if "overlap" in outcome.facts:
         show_overlap(screen, outcome.facts)
-    tell_written(screen, out, report, review, json)
+    tell_written(screen, out, report, review, run.json)
+    tell_end(screen, *sum_up(rows, outcome))
+
+
+def sum_up(rows: Sequence[dict[str, Any]], outcome: Outcome) -> tuple[str, str, str]:
+    """Return how far to trust the figures, no worst voters, and what is next."""
+    doubted = len({row["rule"] for row in rows if row["reason"]})
+    rules = len({row["rule"] for row in rows})
+    trust = "nothing was found that speaks against these figures"
+    if doubted:
+        trust = f"{doubted} of {count_noun(rules, 'rule')} with a reason against some figures"
+    ends = outcome.patients is None or outcome.reviewed
+    then = "" if ends else "--review review.csv draws patients to review, for --charts"
+    return trust, "", then
 
 
 def _draw(patients: Patients, n: int, seed: int) -> Iterator[tuple[Any, ...]]:
