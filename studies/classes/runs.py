@@ -16,7 +16,7 @@ from studies.fingerprints import hash_code, root_of
 from studies.records import Json, make_archive, read_lines, run_missing
 from studies.sets import Reader
 from unelisa.aggregators import AGGREGATORS, LatentIsing, OneVsRest
-from unelisa.aggregators.base import normalize_scores
+from unelisa.aggregators.base import as_chances
 from unelisa.analysis.comparison import build_aggregator
 from unelisa.analysis.scoring import score_classes
 from unelisa.errors import ModelError
@@ -86,7 +86,7 @@ def run_model(model: Any, where: tuple[str, str], known: KnownLabels, name: str)
         return make_row(place, {}, note=f"refused: {error}")
     seconds = time.process_time() - start
     scores = model.decision_function(known.scored_votes())
-    chances = normalize_scores(scores) if hasattr(model, "predict_proba") else None
+    chances = as_chances(scores) if hasattr(model, "predict_proba") else None
     return make_row(place, score_answers(known, scores, chances), seconds)
 
 

@@ -4,12 +4,11 @@ from unelisa.aggregators.base import Aggregator
 from unelisa.aggregators.dawid_skene import DawidSkene, OneCoinDawidSkene
 from unelisa.aggregators.drift import find_drift
 from unelisa.aggregators.latent_ising import LatentIsing
-from unelisa.aggregators.latent_spectral import LatentSpectralMetaLearner
 from unelisa.aggregators.log_linear import LogLinear
 from unelisa.aggregators.majority import MajorityVote, Wawa, ZeroBasedSkill
 from unelisa.aggregators.one_vs_rest import OneVsRest
 from unelisa.aggregators.orientation import OrientedAggregator, PosteriorAggregator
-from unelisa.aggregators.spectral import SpectralMetaLearner
+from unelisa.aggregators.spectral import LatentSpectralMetaLearner, SpectralMetaLearner
 from unelisa.aggregators.stacked_rbm import StackedRBM
 from unelisa.aggregators.unelisa import UnElisa
 

@@ -93,7 +93,8 @@ class Aggregator(Remembering, VotesEstimator):
         if sample_weight is not None:
             rows = repeat_rows(sample_weight, votes)
             votes, gold, odds = take_rows(rows, votes, gold, odds)
-        everything, rows = votes, find_heard(votes)
+        everything, nothing = votes, np.zeros(votes.n_voters)
+        rows = np.flatnonzero(votes.blocks.weigh(nothing, nothing + 1))  # items with votes
         if len(rows) < votes.n_items:
             votes, gold, odds = take_rows(rows, votes, gold, odds)
         with show_fit(f"fitting {type(self).__name__}"):
@@ -332,21 +333,13 @@ class Aggregator(Remembering, VotesEstimator):
     prevalence_="share | share[classes]",
 )
 class LogOdds(Aggregator):
-    """An aggregator whose score is a log-odds, so that it can give probabilities.
-
-    With more than two classes, scores are the log-probabilities of the classes.
-    """
+    """An aggregator whose scores are log-odds, or log-probabilities of more than two classes."""
 
     prevalence_: Any  # estimated share of positive items, or of the items of every class
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of every class per item, in the order of `classes_`."""
-        return self._pair(self.decision_function(X))
-
-    def _pair(self, odds: Floats) -> Floats:
-        if odds.ndim > 1:
-            return map_scores(normalize_scores, odds, np.float64)
-        return map_scores(pair_probabilities, odds, np.float64, n_columns=2)
+        return map_chances(self.decision_function(X))
 
     def fit_predict_proba(
         self, X: Any, y: Any = None, *, sample_weight: Any = None, **beside: Any
@@ -354,18 +347,6 @@ class LogOdds(Aggregator):
         """Return the probabilities of the items it is fitted to; `prior=` as in `fit_predict`."""
         fitted: Any = self.fit(X, y, sample_weight=sample_weight, **beside)
         return fitted.predict_proba(X, **beside)  # type: ignore[no-any-return]
-
-
-def find_heard(votes: Votes) -> NDArray[np.intp]:
-    """Return the items with votes.
-
-    Examples
-    --------
-    >>> find_heard(Votes.of([[1, None], [None, None], [-1, 1]]))
-    array([0, 2])
-    """
-    nothing = np.zeros(votes.n_voters)
-    return np.flatnonzero(votes.blocks.weigh(nothing, nothing + 1))
 
 
 def take_rows(
@@ -420,15 +401,17 @@ def name_classes(scores: Floats, classes: NDArray[Any], order: Any = None) -> ND
     return np.asarray(classes[pick_classes(scores, order)])
 
 
-def normalize_scores(scores: Floats) -> Floats:
-    """Return probabilities from log-probabilities per item and class."""
-    return np.asarray(softmax(scores, axis=1))
-
-
-def pair_probabilities(odds: Floats) -> Floats:
-    """Return P(negative), P(positive) per item from the log-odds."""
-    positive = expit(odds)
+def as_chances(scores: Floats) -> Floats:
+    """Return P(negative), P(positive) per item from log-odds, or all from log-probabilities."""
+    if scores.ndim > 1:
+        return np.asarray(softmax(scores, axis=1))
+    positive = expit(scores)
     return np.column_stack([1 - positive, positive])
+
+
+def map_chances(scores: Any) -> Floats:
+    """Return what `as_chances` does; lazy for Dask."""
+    return map_scores(as_chances, scores, np.float64, n_columns=0 if scores.ndim > 1 else 2)
 
 
 def describe_votes(votes: Votes) -> dict[str, NDArray[Any]]:

@@ -9,17 +9,10 @@ from numpy.typing import NDArray
 
 from unelisa.aggregators.base import Aggregator, Floats, is_two_class
 from unelisa.errors import ExpertsWarning, warn_user
-from unelisa.kernels.ballots import (
-    expect_classes,
-    expect_two,
-    join_classes,
-    split_votes,
-    tally_ballots,
-    weigh_sides,
-)
+from unelisa.kernels import ballots as kernels
 from unelisa.paper.em import list_starts, rank_fits
-from unelisa.votes.ballots import Ballots
-from unelisa.votes.blocks import ItemBlocks
+from unelisa.votes.ballots import Ballots, list_ballots
+from unelisa.votes.blocks import ItemBlocks, WholeTable
 
 Codes = NDArray[np.uint8]
 
@@ -53,35 +46,18 @@ class Confusions:
         # exactly 0 for a voter whose rows are equal
         return np.asarray((own - logs).sum(axis=(1, 2)) / (2 * n_classes * (n_classes - 1)))
 
-    @property
-    def accuracies(self) -> Floats:
-        """P(says the truth) per voter."""
-        return np.asarray(np.einsum("skk,k->s", self.tables, self.shares))
-
 
 @dataclass(frozen=True)
-class VoterModel:
-    """How a voter errs; `smoothing` imagined votes shrink the estimates."""
-
-    smoothing: float
-
-    def maximize(self, counts: Floats) -> Floats:
-        """Return the M-step: tables [voters, meant, said] from votes [voters, said, meant]."""
-        raise NotImplementedError
-
-    def log_prior(self, tables: Floats, counts: Floats) -> float:
-        """Return the penalty that the M-step adds to the log-likelihood."""
-        raise NotImplementedError
-
-
-class FullTables(VoterModel):
+class FullTables:
     """Every voter has a probability for every answer to every class.
 
     The imagined votes are added to each row, split like the voter's own votes.
     """
 
+    smoothing: float  # imagined votes, which shrink the estimates
+
     def maximize(self, counts: Floats) -> Floats:
-        """Return the tables."""
+        """Return the M-step: tables [voters, meant, said] from votes [voters, said, meant]."""
         added = self._split(counts)[:, :, None] + counts
         mass = added.sum(axis=1, keepdims=True)
         # without smoothing, a class that a voter never met has no estimate
@@ -89,7 +65,7 @@ class FullTables(VoterModel):
         return np.asarray(np.clip(tables.transpose(0, 2, 1), CLIP, 1 - CLIP))
 
     def log_prior(self, tables: Floats, counts: Floats) -> float:
-        """Return the sum of a q_sc log P(s says c | k)."""
+        """Return what the M-step adds to the log-likelihood: sum of a q_sc log P(s says c | k)."""
         return float((self._split(counts)[:, None] * np.log(tables)).sum())
 
     def _split(self, counts: Floats) -> Floats:
@@ -100,7 +76,7 @@ class FullTables(VoterModel):
         return np.asarray(self.smoothing * split)
 
 
-class OneReliability(VoterModel):
+class OneReliability(FullTables):
     """Every voter is right with one probability psi_s, and errs evenly.
 
     Of the imagined votes as many are right as by chance: one in K.
@@ -121,6 +97,9 @@ class OneReliability(VoterModel):
         return float((each * np.log(psi) + (self.smoothing - each) * np.log1p(-psi)).sum())
 
 
+COINS = FullTables(smoothing=1.0)
+
+
 def spread_errors(psi: Floats, n_classes: int) -> Floats:
     """Return tables [voters, meant, said] of voters who are right with probability psi."""
     right = np.eye(n_classes)
@@ -137,7 +116,7 @@ class Expected(NamedTuple):
 
 def find_fits(
     ballots: ItemBlocks,
-    model: VoterModel,
+    model: FullTables,
     starts: Sequence[Expected],
     varying: int,
     max_iter: int = 500,
@@ -163,7 +142,7 @@ def find_fits(
 
 def estimate_confusions(  # noqa: PLR0913 - EM's settings
     ballots: ItemBlocks,
-    model: VoterModel,
+    model: FullTables,
     start: Expected,
     max_iter: int = 500,
     *,
@@ -201,11 +180,11 @@ def _expect(
     """Return the expected votes and items of each class, and the log-likelihood."""
     logs, log_shares = as_logs(tables, shares)
     if len(shares) > 2 or gold.any():
-        given: Any = (expect_classes, len(shares)), logs, log_shares
+        given: Any = (kernels.expect_classes, len(shares)), logs, log_shares
         counts, mass, total = ballots.sum(run_kernel, *given, per_item=(gold,))
         return counts, mass, float(total)
     odds, prior = np.ascontiguousarray(logs[:, :, 1] - logs[:, :, 0]), log_shares[1] - log_shares[0]
-    yes, items, total, heard = ballots.sum(run_kernel, (expect_two, 0), odds, float(prior))
+    yes, items, total, heard = ballots.sum(run_kernel, (kernels.expect_two, 0), odds, float(prior))
     counts = np.stack([np.maximum(said - yes, 0.0), yes], axis=2)
     of_no = float((said * logs[:, :, 0]).sum()) + float(heard) * float(log_shares[0])
     return counts, np.array([heard - items, items]), float(total) + of_no
@@ -223,7 +202,7 @@ def start_from(
 
     A gold label is the truth of its item; with `only_gold` the other items are left out.
     """
-    given = (split_votes, n_classes), weights, n_classes, only_gold
+    given = (kernels.split_votes, n_classes), weights, n_classes, only_gold
     return Expected(*ballots.sum(run_kernel, *given, per_item=(gold,)))
 
 
@@ -253,13 +232,20 @@ class _Sums(NamedTuple):
 
     def weigh(self, signed: Floats, observed: Floats) -> Floats:
         """Return per item sum_s signed_s f_is + observed_s |f_is|."""
-        return self.ballots.concatenate(run_kernel, (weigh_sides, 0), signed, observed)
+        return self.ballots.concatenate(run_kernel, (kernels.weigh_sides, 0), signed, observed)
 
     def tally(self, x: Floats) -> tuple[Floats, Floats]:
         """Return per voter sum_i x_i f_is and sum_i x_i |f_is|."""
-        given = (tally_ballots, 0), self.n_voters
+        given = (kernels.tally_ballots, 0), self.n_voters
         signed, observed = self.ballots.sum(run_kernel, *given, per_item=(x[:, None],))
         return signed[:, 0], observed[:, 0]
+
+
+def fit_coins(values: NDArray[np.int8], varying: int, n_starts: int, **limits: Any) -> Confusions:
+    """Return the model of two classes in a table of votes."""
+    ballots = list_ballots(WholeTable(values))
+    starts = list_expected(ballots, values.shape[1], n_starts)
+    return find_fits(ballots, COINS, starts, varying, **limits)[0]
 
 
 def keep_classes(mass: Floats) -> Floats:
@@ -277,7 +263,9 @@ def as_logs(tables: Floats, shares: Floats) -> tuple[Floats, Floats]:
 
 def score_classes(ballots: ItemBlocks, tables: Floats, shares: Floats) -> Floats:
     """Return log P(truth is k | votes) per item and class."""
-    return ballots.concatenate(run_kernel, (join_classes, len(shares)), *as_logs(tables, shares))
+    return ballots.concatenate(
+        run_kernel, (kernels.join_classes, len(shares)), *as_logs(tables, shares)
+    )
 
 
 def score_two(blocks: ItemBlocks, coins: Floats, prevalence: float) -> Floats:
@@ -302,10 +290,7 @@ def run_kernel(run: Ballots, *given: Any) -> Any:
 
 
 class ConfusionAggregator(Aggregator):
-    """An aggregator that estimates what every voter says of items of every class.
-
-    `_answer_tables` and `_expect_votes` are of any number of classes.
-    """
+    """An aggregator that estimates what every voter says of items of every class."""
 
     coins_: Floats  # two classes: P(says yes | truth is no), P(says yes | truth is yes), in rows
     _confusion: Floats  # of more than two: P(says c | truth is k), [voters, k, c]
@@ -330,10 +315,11 @@ class ConfusionAggregator(Aggregator):
 
     def _expect_votes(self) -> Floats:
         """Return the expected number of each voter's votes on items of each class."""
-        if not is_two_class(self):
+        if "_confusion_votes" in self.__dict__:
             return self._confusion_votes
-        rate = float(getattr(self, "prevalence_", 0.5))
-        return np.outer(np.asarray(self._voter_columns["votes"]), [1 - rate, rate])
+        rate = np.asarray(getattr(self, "prevalence_", 0.5))
+        shares = rate if rate.ndim else np.array([1 - rate, rate])
+        return np.outer(self._voter_columns["votes"], shares)
 
     @property
     def sensitivity_(self) -> Floats:

@@ -5,28 +5,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.aggregators.base import (
-    Floats,
-    is_two_class,
-)
-from unelisa.aggregators.confusions import (
-    CLIP,
-    LEAST_VARYING,
-    NO_GOLD,
-    Codes,
-    ConfusionAggregator,
-    Confusions,
-    FullTables,
-    OneReliability,
-    VoterModel,
-    find_fits,
-    has_confusions,
-    list_expected,
-    score_classes,
-    score_two,
-    spread_errors,
-    start_from,
-)
+from unelisa.aggregators import confusions as em
+from unelisa.aggregators.base import Floats, is_two_class
+from unelisa.aggregators.confusions import NO_GOLD, ConfusionAggregator, Confusions, has_confusions
 from unelisa.aggregators.orientation import Orient, PosteriorAggregator, pool_votes
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, warn_user
 from unelisa.estimator import Takes
@@ -47,7 +28,7 @@ class EMAggregator(ConfusionAggregator, PosteriorAggregator):
     """Base of the models whose confusions are estimated by EM from several starts."""
 
     takes = Takes(any_class=True, gold="labels")
-    _errors: ClassVar[type[VoterModel]]  # how voters err
+    _errors: ClassVar[type[em.FullTables]]  # how voters err
 
     def __init__(  # noqa: PLR0913 - a public signature
         self,
@@ -71,7 +52,7 @@ class EMAggregator(ConfusionAggregator, PosteriorAggregator):
     def _fit(self, votes: Votes) -> None:
         voters = order_voters(votes)
         ballots = self._arrange_ballots(votes, voters)
-        starts = list_expected(ballots, len(voters), self.n_starts)
+        starts = em.list_expected(ballots, len(voters), self.n_starts)
         best, *tied = self._find_fits(ballots, starts, votes, voters)
         for fit in tied if best.converged else []:
             self._adopt(fit, votes, voters)
@@ -84,7 +65,7 @@ class EMAggregator(ConfusionAggregator, PosteriorAggregator):
         known = NO_GOLD if gold is None else gold.view(np.uint8)
         # the majority of the voters may exchange two classes, which gold labels alone can show
         starts = [
-            start_from(ballots, equal, votes.n_classes, known, only_gold=only)
+            em.start_from(ballots, equal, votes.n_classes, known, only_gold=only)
             for only in ((False, True) if known.any() else (False,))
         ]
         self._adopt(self._find_fits(ballots, starts, votes, voters, known)[0], votes, voters)
@@ -101,13 +82,13 @@ class EMAggregator(ConfusionAggregator, PosteriorAggregator):
         starts: Any,
         votes: Votes,
         voters: NDArray[np.intp],
-        gold: Codes = NO_GOLD,
+        gold: em.Codes = NO_GOLD,
     ) -> list[Confusions]:
         varying = int(np.count_nonzero(~votes.constant()[voters]))
         model = self._errors(self.smoothing)
         limits: Any = {"max_iter": self.max_iter, "tol": self.tol, "gold": gold}
-        fits = find_fits(ballots, model, starts, varying, **limits)
-        if varying >= LEAST_VARYING and not fits[0].converged:
+        fits = em.find_fits(ballots, model, starts, varying, **limits)
+        if varying >= em.LEAST_VARYING and not fits[0].converged:
             warn_user(
                 f"EM did not converge in {self.max_iter} iterations: raise max_iter",
                 ConvergenceWarning,
@@ -124,8 +105,8 @@ class EMAggregator(ConfusionAggregator, PosteriorAggregator):
     def _score(self, votes: Votes) -> Floats:
         tables = self._answer_tables()
         if is_two_class(self):
-            return score_two(votes.blocks, tables[:, :, 1].T, self.prevalence_)
-        return score_classes(list_ballots(votes.blocks), tables, self.prevalence_)
+            return em.score_two(votes.blocks, tables[:, :, 1].T, self.prevalence_)
+        return em.score_classes(list_ballots(votes.blocks), tables, self.prevalence_)
 
 
 @stored(
@@ -205,22 +186,20 @@ class DawidSkene(EMAggregator):
     array([ 1,  1,  1, -1], dtype=int8)
     """
 
-    _errors = FullTables
+    _errors = em.FullTables
 
     def _learn(self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None) -> None:
         super()._learn(votes, gold, prior)
         if not self.weights_.any():
-            warn_user(
-                "no voter is informative: every item gets the same probability",
-                ExpertsWarning,
-            )
+            nothing = "no voter is informative: every item gets the same probability"
+            warn_user(nothing, ExpertsWarning)
 
     def _adopt(self, fit: Confusions, votes: Votes, voters: NDArray[np.intp]) -> None:
         super()._adopt(fit, votes, voters)
         counts, n_classes = votes.vote_counts()[:, None], votes.n_classes
-        said = (votes.answers.T + CLIP / n_classes) / (counts + CLIP)
+        said = (votes.answers.T + em.CLIP / n_classes) / (counts + em.CLIP)
         # every row of a voter who carries no information is its share of answers
-        tables = np.repeat(np.clip(said, CLIP, 1 - CLIP)[:, None], n_classes, axis=1)
+        tables = np.repeat(np.clip(said, em.CLIP, 1 - em.CLIP)[:, None], n_classes, axis=1)
         tables[voters] = fit.tables
         if n_classes == 2:
             self.coins_ = np.ascontiguousarray(tables[:, :, 1].T)
@@ -291,7 +270,7 @@ class OneCoinDawidSkene(EMAggregator):
     array([ 1,  1,  1, -1], dtype=int8)
     """
 
-    _errors = OneReliability
+    _errors = em.OneReliability
 
     def _adopt(self, fit: Confusions, votes: Votes, voters: NDArray[np.intp]) -> None:
         super()._adopt(fit, votes, voters)
@@ -299,12 +278,7 @@ class OneCoinDawidSkene(EMAggregator):
         self.accuracies_[voters] = fit.tables[:, 0, 0]
 
     def _answer_tables(self) -> Floats:
-        return spread_errors(self.accuracies_, len(self.classes_))
-
-    def _expect_votes(self) -> Floats:
-        rate = np.asarray(self.prevalence_)
-        shares = rate if rate.ndim else np.array([1 - rate, rate])
-        return np.outer(self._voter_columns["votes"], shares)
+        return em.spread_errors(self.accuracies_, len(self.classes_))
 
     def _turn_around(self) -> None:
         super()._turn_around()

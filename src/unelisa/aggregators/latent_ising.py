@@ -13,6 +13,7 @@ from unelisa.aggregators.base import (
     LogOdds,
     describe_votes,
     idle_reason,
+    map_chances,
 )
 from unelisa.aggregators.confusions import ConfusionAggregator, has_confusions
 from unelisa.aggregators.drift import describe_drift, find_drift
@@ -402,7 +403,7 @@ class LatentIsing(ConfusionAggregator, LogOdds):
 
     def predict_proba(self, X: Any, prior: Any = None) -> Floats:
         """Return the probability of every class per item, in the order of `classes_`."""
-        return self._pair(self.decision_function(X, prior))
+        return map_chances(self.decision_function(X, prior))
 
     def _score(self, votes: Votes) -> Floats:
         return self._reading.score(self._list_ballots(votes))

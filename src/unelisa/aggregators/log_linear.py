@@ -7,28 +7,19 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from unelisa.aggregators.base import Floats
-from unelisa.aggregators.confusions import (
-    LEAST_VARYING,
-    Confusions,
-    FullTables,
-    find_fits,
-    list_expected,
-)
+from unelisa.aggregators.confusions import LEAST_VARYING, Confusions, fit_coins
 from unelisa.aggregators.orientation import Orient, PosteriorAggregator, pool_votes
 from unelisa.errors import ConvergenceWarning, warn_user
 from unelisa.estimator import Takes
 from unelisa.schema import stored
 from unelisa.votes import Votes, order_voters
-from unelisa.votes.ballots import list_ballots
-from unelisa.votes.blocks import WholeTable
 
-# items converted to floats at a time
-BLOCK = 4096
+BLOCK = 4096  # items converted to floats at a time
 TIED_OPTIMA = "a tie: optima of the pseudo-likelihood that two starts reach"
 
 
 class Terms(NamedTuple):
-    """The terms of the model."""
+    """The terms of the log-linear model."""
 
     field: float  # b_0: main effect of the truth
     main: Floats  # b_s: main effect of each voter
@@ -50,7 +41,7 @@ class Terms(NamedTuple):
         """Return the terms in a vector."""
         pairs = np.zeros((n_voters, n_voters))
         pairs[np.triu_indices(n_voters, 1)] = vector[2 * n_voters + 1 :]
-        main, truth = vector[1 : n_voters + 1], vector[n_voters + 1 : 2 * n_voters + 1]
+        main, truth = vector[1 : 2 * n_voters + 1].reshape(2, -1)
         return cls(float(vector[0]), main, truth, pairs + pairs.T)
 
     @classmethod
@@ -61,16 +52,15 @@ class Terms(NamedTuple):
         terms = cls(0.0, main, truth, np.zeros((len(main), len(main))))
         return terms._replace(field=float(logit(fit.shares[1]) / 2 - terms.absence.sum()))
 
+    def half_log_odds(self, votes: Floats) -> Floats:
+        """Return u_i = b_0 + sum_voted a_s f_is + sum_absent d_s / 2, half the log-odds."""
+        return np.asarray(self.field + votes @ self.truth + (1 - votes * votes) @ self.absence)
+
 
 def log_cosh(x: Floats) -> Floats:
     """Return log cosh x without overflow."""
     size = np.abs(x)
     return np.asarray(size + np.log1p(np.exp(-2 * size)) - np.log(2))
-
-
-def half_log_odds(votes: Floats, terms: Terms) -> Floats:
-    """Return u_i, half the log-odds of the truth: b_0 + sum_voted a_s f_is + sum_absent d_s / 2."""
-    return np.asarray(terms.field + votes @ terms.truth + (1 - votes * votes) @ terms.absence)
 
 
 def measure_block(votes: Floats, counts: Floats, terms: Terms) -> tuple[float, Floats]:
@@ -81,7 +71,7 @@ def measure_block(votes: Floats, counts: Floats, terms: Terms) -> tuple[float, F
         2 (b_s + sum_t w_st f_t) + log cosh(r_s + a_s) - log cosh(r_s - a_s),   r_s = u - a_s f_s
     """
     truth, main = terms.truth, terms.main
-    rest = half_log_odds(votes, terms)[:, None] - truth * votes
+    rest = terms.half_log_odds(votes)[:, None] - truth * votes
     logits = 2 * (main + votes @ terms.pairs) + log_cosh(rest + truth) - log_cosh(rest - truth)
     weights = counts[:, None] * votes * votes
     value = -float((weights * np.logaddexp(0, -votes * logits)).sum())
@@ -239,35 +229,29 @@ class LogLinear(PosteriorAggregator):
         self.weights_[active], self.main_[active] = terms.truth, terms.main
         self.pairs_[np.ix_(active, active)] = terms.pairs
         self.field_ = terms.field
-        posterior = expit(self._score(votes))
-        self.prevalence_ = float(posterior[votes.values.any(axis=1)].mean())
+        self._average_chances(votes)
 
     def _estimate(self, votes: Votes, active: NDArray[np.intp]) -> list[Terms]:
         """Return the terms of the voters who vary: from Dawid-Skene, then from the majority."""
-        self.n_iter_ = 1
-        if not len(active):
+        self.n_iter_, varying = 1, len(active)
+        if not varying:
             return [Terms(0.0, np.empty(0), np.empty(0), np.empty((0, 0)))]
         values = np.asfortranarray(votes.values[:, active])
-        ballots, coins = list_ballots(WholeTable(values)), FullTables(smoothing=1.0)
-        starts = list_expected(ballots, len(active), 5)
-        start = Terms.of_coins(find_fits(ballots, coins, starts, len(active))[0])
-        if len(active) < LEAST_VARYING:
+        start = Terms.of_coins(fit_coins(values, varying, 5))
+        if varying < LEAST_VARYING:
             return [start]
         terms, self.n_iter_, done = fit_terms(values, start, self.ridge, self.max_iter)
         if not done:
             warn_user("the optimizer did not converge: raise max_iter", ConvergenceWarning)
             return [terms]
-        majority = find_fits(ballots, coins, starts[:1], len(active), max_iter=1)[0]
-        first = Terms.of_coins(majority)
-        return [terms, fit_terms(values, first, self.ridge, self.max_iter)[0]]
+        majority = Terms.of_coins(fit_coins(values, varying, 1, max_iter=1))
+        return [terms, fit_terms(values, majority, self.ridge, self.max_iter)[0]]
 
     def _score(self, votes: Votes) -> Floats:
         terms = Terms(self.field_, self.main_, self.weights_, self.pairs_)
-        odds = [
-            half_log_odds(votes.values[first : first + BLOCK].astype(np.float64), terms)
-            for first in range(0, votes.n_items, BLOCK)
-        ]
-        return 2 * np.concatenate(odds)
+        firsts = range(0, votes.n_items, BLOCK)
+        parts = (votes.values[first : first + BLOCK].astype(np.float64) for first in firsts)
+        return 2 * np.concatenate([terms.half_log_odds(part) for part in parts])
 
     def _turn_around(self) -> None:
         super()._turn_around()

@@ -7,12 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit, logsumexp
 
-from unelisa.aggregators.base import (
-    Aggregator,
-    Floats,
-    normalize_scores,
-    pair_probabilities,
-)
+from unelisa.aggregators.base import Aggregator, Floats, map_chances
 from unelisa.base import available_if, clone
 from unelisa.errors import ModelError, UnelisaWarning, VotesWarning, warn_user
 from unelisa.estimator import Takes
@@ -20,7 +15,6 @@ from unelisa.progress import each
 from unelisa.schema import stored
 from unelisa.votes import Votes
 from unelisa.votes.coding import encode_classes
-from unelisa.votes.partitioned import map_scores
 
 NEVER = -1e3  # log-odds of a class that nobody voted
 
@@ -79,10 +73,7 @@ class OneVsRest(Aggregator):
     @available_if(_gives_chances)
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of every class per item, in the order of `classes_`."""
-        scores = self.decision_function(X)
-        if scores.ndim > 1:
-            return map_scores(normalize_scores, scores, np.float64)
-        return map_scores(pair_probabilities, scores, np.float64, n_columns=2)
+        return map_chances(self.decision_function(X))
 
     def _learn(self, votes: Votes, gold: NDArray[np.int8] | None, _prior: Floats | None) -> None:
         if not isinstance(self.estimator, Aggregator):
@@ -114,8 +105,8 @@ class OneVsRest(Aggregator):
         return model.fit(two, two.name_codes(signs))
 
     def _score(self, votes: Votes) -> Floats:
-        two = (_set_apart(votes, int(k)) for k in self.voted_)
-        found = [model.decision_function(one) for model, one in zip(self.models_, two, strict=True)]
+        pairs = zip(self.models_, self.voted_.tolist(), strict=True)
+        found = [model.decision_function(_set_apart(votes, k)) for model, k in pairs]
         if votes.n_classes == 2:
             return found[0]
         scores = np.full((votes.n_items, votes.n_classes), NEVER)

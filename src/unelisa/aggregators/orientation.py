@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr
+from scipy.special import bdtr, expit
 
 from unelisa.aggregators.base import Aggregator, Floats, LogOdds
 from unelisa.errors import ModelError, VotesWarning, warn_user
@@ -88,6 +88,12 @@ class OrientedAggregator(Aggregator):
 
 class PosteriorAggregator(LogOdds, OrientedAggregator):
     """An oriented aggregator whose score is a log-odds."""
+
+    def _average_chances(self, votes: Votes) -> Floats:
+        """Set the prevalence to the mean of the probabilities of items with votes; return them."""
+        chances: Floats = expit(self._score(votes))
+        self.prevalence_ = float(chances[votes.values.any(axis=1)].mean())
+        return chances
 
     def _turn_around(self) -> None:
         super()._turn_around()

@@ -1,18 +1,23 @@
-"""The spectral meta-learner (Parisi et al. 2014): weights from the covariance of the votes."""
+"""Spectral meta-learners: weights from the covariance of the votes, also of groups of voters."""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
+from scipy.linalg import eigh, polar, qr
 
 from unelisa.aggregators.base import Floats
 from unelisa.aggregators.orientation import Orient, OrientedAggregator, pool_votes
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, warn_user
-from unelisa.kernels.rank_one import descend_rank_one
+from unelisa.kernels.rank_one import descend_rank_one, sum_minors
 from unelisa.schema import stored
 from unelisa.votes import Votes, order_voters
+from unelisa.votes.blocks import ItemBlocks, weigh_votes
 
+Groups = NDArray[np.intp]
+# sums over k and l use at most so many voters: 956 take 2 s, not 2 min
+MAX_WITNESSES = 128
+TIED_GROUPS = "a tie: groupings of the voters that fit their covariances equally well"
 # items converted to float32 at a time; whole numbers up to 2**24 are exact there
 BLOCK = 4096
 
@@ -29,13 +34,6 @@ class PairMoments(NamedTuple):
         """Return the moments of some voters."""
         pairs = np.ix_(voters, voters)
         return PairMoments(self.covariance[pairs], self.precision[pairs], self.deviation[voters])
-
-
-class RankOne(NamedTuple):
-    """The vector v of a fitted rank-one matrix v v', and whether its descent converged."""
-
-    vector: Floats
-    converged: bool
 
 
 def measure_pairs(values: NDArray[np.int8]) -> PairMoments:
@@ -59,8 +57,10 @@ def measure_pairs(values: NDArray[np.int8]) -> PairMoments:
     return PairMoments(covariance, freedom, deviation)
 
 
-def fit_rank_one(moments: PairMoments, max_iter: int = 10_000, tol: float = 1e-8) -> RankOne:
-    """Return v with v v' nearest to the covariances off the diagonal.
+def fit_rank_one(
+    moments: PairMoments, max_iter: int = 10_000, tol: float = 1e-8
+) -> tuple[Floats, bool]:
+    """Return v with v v' nearest to the covariances off the diagonal, and whether it converged.
 
     Minimizes sum_{s != t} w_st (r_st - v_s v_t)^2, w the precisions, over |v_s| <= deviation_s: a
     voter shares no more variance with the truth than it has. (Without bounds there may be no
@@ -69,32 +69,29 @@ def fit_rank_one(moments: PairMoments, max_iter: int = 10_000, tol: float = 1e-8
     whose diagonal is replaced with v_s^2, the rank-one completion.
     """
     covariance, precision, bound = moments
-    weighted = covariance * precision
+    weighted, last = covariance * precision, len(bound) - 1
     np.fill_diagonal(weighted, 0.0)
-    top = precision.max(initial=0.0)
     if not weighted.any():
-        return RankOne(np.zeros(len(bound)), True)
-    last = len(bound) - 1
-    size, lead = eigh(weighted / top, subset_by_index=[last, last])
+        return np.zeros(len(bound)), True
+    size, lead = eigh(weighted / precision.max(), subset_by_index=[last, last])
     start = np.clip(lead[:, 0] * np.sqrt(size[0]), -bound, bound)
     vector, n_iter = descend_rank_one(covariance, precision, bound, start, max_iter, tol)
-    return RankOne(vector, n_iter < max_iter)
+    return vector, n_iter < max_iter
 
 
-def unit_weights(fit: RankOne, voters: NDArray[np.intp], n_voters: int) -> Floats:
+def unit_weights(moments: PairMoments, voters: NDArray[np.intp], n_voters: int) -> Floats:
     """Return v scaled to length 1, 0 for other voters; equal weights, with a warning, if v is 0."""
-    if not fit.converged:
+    vector, converged = fit_rank_one(moments)
+    if not converged:
         warn_user("the rank-one fit did not converge", ConvergenceWarning)
-    length = float(np.linalg.norm(fit.vector))
+    if not vector.any():
+        warn_user(
+            "no two voters are correlated: all voters count equally, as in majority vote",
+            ExpertsWarning,
+        )
+        vector = np.ones(len(voters))
     weights = np.zeros(n_voters)
-    if length > 0:
-        weights[voters] = fit.vector / length
-        return weights
-    warn_user(
-        "no two voters are correlated: all voters count equally, as in majority vote",
-        ExpertsWarning,
-    )
-    weights[voters] = 1 / np.sqrt(len(voters))
+    weights[voters] = vector / np.linalg.norm(vector)
     return weights
 
 
@@ -141,11 +138,229 @@ class SpectralMetaLearner(OrientedAggregator):
 
     def _fit(self, votes: Votes) -> None:
         voters = order_voters(votes)
-        fit = fit_rank_one(measure_pairs(votes.values).take(voters))
-        self.weights_ = unit_weights(fit, voters, votes.n_voters)
+        moments = measure_pairs(votes.values).take(voters)
+        self.weights_ = unit_weights(moments, voters, votes.n_voters)
 
     def _score(self, votes: Votes) -> Floats:
         return votes.blocks.weigh(self.weights_, np.zeros(votes.n_voters))
 
     def _side_votes(self) -> Floats:
         return pool_votes(self.weights_)
+
+
+class BlockModel(NamedTuple):
+    """Two rank-one matrices: one within the groups, one between them."""
+
+    groups: Groups  # group of each voter, from 0
+    within: Floats  # v_on: r_st = v_on_s v_on_t for two voters of one group
+    residual: float  # weighted mean squared error of the covariances
+    n_parameters: int  # number of free parameters
+
+
+def score_pairs(moments: PairMoments) -> Floats:
+    """Return the score matrix of Jaffe et al., large if two voters share a group.
+
+    S_st = sum_{k, l} |r_st r_kl - r_sl r_kt|: between groups the covariance has rank one, so most
+    of these minors vanish. A pair without common items has the covariance of the rank-one fit to
+    all others. Of more than 128 voters, k and l are those who share the most items with others.
+    """
+    lead = fit_rank_one(moments)[0]
+    covariance = np.where(moments.precision > 0, moments.covariance, np.outer(lead, lead))
+    n_voters = len(lead)
+    witnesses = np.arange(n_voters)
+    if n_voters > MAX_WITNESSES:
+        busiest = np.argsort(-moments.precision.sum(axis=1), kind="stable")
+        witnesses = np.sort(busiest[:MAX_WITNESSES])
+    return np.asarray(sum_minors(covariance, witnesses))
+
+
+def propose_groups(scores: Floats, n_groups: list[int]) -> list[Groups]:
+    """Return one partition for each number of groups, by spectral clustering of the scores.
+
+    The leading K eigenvectors of D^-1/2 S D^-1/2 are rotated so that each comes close to the
+    indicator of one group (pivoted QR of Damle, Minden and Ying, 2019, doi:10.1093/imaiai/iay008):
+    no seed is needed, and the order of the voters does not matter.
+    """
+    degree = np.sqrt(np.maximum(scores.sum(axis=1), np.finfo(float).tiny))
+    vectors = eigh(scores / np.outer(degree, degree))[1]
+    partitions = []
+    for k in n_groups:
+        leading = vectors[:, len(vectors) - k :]
+        heads = qr(leading.T, mode="r", pivoting=True)[1][:k]
+        nearest = np.abs(leading @ polar(leading[heads].T)[0]).argmax(axis=1)
+        partitions.append(np.unique(nearest, return_inverse=True)[1])
+    return partitions
+
+
+def fit_blocks(moments: PairMoments, groups: Groups) -> BlockModel:
+    """Return the block model of a partition: v_on and v_off by weighted least squares."""
+    same = groups[:, None] == groups[None, :]
+    within, n_parameters = np.zeros(len(groups)), 0
+    for group in range(int(groups.max()) + 1):
+        members = np.flatnonzero(groups == group)
+        within[members] = fit_rank_one(moments.take(members))[0]
+        # two voters have one covariance between them, a single one has none
+        n_parameters += len(members) if len(members) > 2 else len(members) - 1
+    fitted = np.outer(within, within)
+    if groups.any():
+        apart = moments._replace(precision=moments.precision * ~same)
+        between = fit_rank_one(apart)[0]
+        fitted = np.where(same, fitted, np.outer(between, between))
+        n_parameters += len(groups)
+    errors = moments.precision * (moments.covariance - fitted) ** 2
+    residual = float(errors.sum() / moments.precision.sum())
+    return BlockModel(groups, within, residual, n_parameters)
+
+
+def find_blocks(moments: PairMoments, max_groups: int) -> list[BlockModel]:
+    """Return the block model with the best number of groups K, then those tied with it.
+
+    The residual alone, the paper's criterion, always decreases a little with splitting. So K
+    minimizes m log(residual) + 2 q log(m), with m covariances and q parameters: BIC with its
+    penalty doubled, because the groups are chosen after seeing the covariances. K = 2 is not a
+    candidate: one covariance between two groups cannot identify the better one. Models are tied if
+    their criteria differ by less than sqrt(2 m), the standard deviation of the first term.
+    """
+    n_voters = len(moments.deviation)
+    one = fit_blocks(moments, np.zeros(n_voters, dtype=np.intp))
+    # v_on is not identified with fewer than three voters per group
+    n_groups = list(range(3, min(max_groups, n_voters // 3) + 1))
+    if not n_groups:
+        return [one]
+    proposals = propose_groups(score_pairs(moments), n_groups)
+    models = [one, *(fit_blocks(moments, groups) for groups in proposals if groups.max() >= 2)]
+    n_pairs = np.count_nonzero(moments.precision) / 2
+    # rounding errors must not decide if the model fits without error
+    floor = 1e-12 * float(np.square(moments.deviation).max() ** 2)
+    criteria = [
+        n_pairs * np.log(model.residual + floor) + 2 * model.n_parameters * np.log(n_pairs)
+        for model in models
+    ]
+    behind = np.array(criteria) - min(criteria)
+    return [
+        models[k] for k in np.argsort(behind, kind="stable") if behind[k] <= np.sqrt(2 * n_pairs)
+    ]
+
+
+def read_latents(blocks: ItemBlocks, weights: Floats, groups: Groups) -> NDArray[np.int8]:
+    """Return items x groups: the sign of each group's weighted majority, 0 for a tie.
+
+    Sums below 1e-9 are ties, so that rounding, hence the order of the voters, does not decide.
+    """
+    nothing = np.zeros(len(weights))
+    latents = np.zeros((len(blocks), int(groups.max()) + 1), dtype=np.int8, order="F")
+    for group in range(latents.shape[1]):
+        margin = blocks.weigh(np.where(groups == group, weights, 0.0), nothing)
+        latents[:, group] = np.where(np.abs(margin) > 1e-9, np.sign(margin), 0)
+    return latents
+
+
+@stored(group_weights_="finite[groups]", groups_="group(groups)[voters]")
+class LatentSpectralMetaLearner(SpectralMetaLearner):
+    """Groups of dependent voters, each with a latent variable of its own (Jaffe et al. 2016).
+
+    The votes of group k depend on the truth through one latent variable alpha_k alone. Covariances
+    are then v_on_s v_on_t within a group and v_off_s v_off_t between groups. From the votes alone:
+
+    1. groups: spectral clustering of sums of 2 x 2 minors of the covariance, for several numbers of
+       groups, of which the block model's residual picks one;
+    2. alpha_k: the spectral meta-learner within each group;
+    3. the truth: the spectral meta-learner across the alpha_k.
+
+    The score is the margin of step 3, not a probability, so there is no `predict_proba`.
+
+    Parameters
+    ----------
+    max_groups
+        Largest number of groups tried; at most a third of the voters.
+    orient, random_state
+        As in `DawidSkene`.
+
+    Attributes
+    ----------
+    groups_
+        Group of each voter, -1 for constant voters.
+    group_weights_
+        Weight of each group's latent variable.
+    weights_
+        Weight of the group times v_on_s: the voter's covariance with the truth under the model.
+
+    Notes
+    -----
+    If a single group fits best, this is `SpectralMetaLearner`. If another grouping fits nearly as
+    well and labels more than 1 % of the items differently, the answer depends on a tie:
+    `reliable_` is False, with a warning.
+
+    References
+    ----------
+    Jaffe, Fetaya, Nadler, Jiang and Kluger (2016), Unsupervised ensemble learning with dependent
+    classifiers. AISTATS, PMLR 51.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import unelisa as ue
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.choice([-1, 1], size=(2000, 1))
+    >>> latent = np.where(rng.random((2000, 4)) < .8, truth, -truth)
+    >>> votes = np.where(rng.random((2000, 20)) < .8, 1, -1) * np.repeat(latent, 5, axis=1)
+    >>> model = ue.LatentSpectralMetaLearner(random_state=0).fit(votes)
+    >>> bool((np.diff(model.groups_.reshape(4, 5)) == 0).all())
+    True
+    """
+
+    def __init__(
+        self,
+        max_groups: int = 10,
+        *,
+        orient: Orient = "majority",
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        self.max_groups = max_groups
+        self.orient = orient
+        self.random_state = random_state
+
+    def _fit(self, votes: Votes) -> None:
+        voters = order_voters(votes)
+        moments = measure_pairs(votes.values).take(voters)
+        usable = np.flatnonzero((moments.deviation > 0) & moments.precision.any(axis=1))
+        active = voters[usable]
+        one = np.full(votes.n_voters, -1)
+        one[active] = 0
+        found = find_blocks(moments.take(usable), self.max_groups) if len(active) > 2 else []
+        if not any(self._adopt(model, active, votes) for model in found[:1]):
+            self.weights_ = unit_weights(moments, voters, votes.n_voters)
+            self.groups_, self.group_weights_ = one, np.ones(1)
+        chosen = self.weights_, self.groups_, self.group_weights_
+        for model in found[1:]:
+            if self._adopt(model, active, votes):
+                self._note_rival(votes, TIED_GROUPS)
+        self.weights_, self.groups_, self.group_weights_ = chosen
+
+    def _adopt(self, model: BlockModel, active: NDArray[np.intp], votes: Votes) -> bool:
+        """Store the weights of a block model; return whether its groups have a common truth."""
+        groups, within = np.full(votes.n_voters, -1), np.zeros(votes.n_voters)
+        groups[active], within[active] = model.groups, model.within
+        meta = fit_rank_one(measure_pairs(read_latents(votes.blocks, within, groups)))[0]
+        if len(meta) < 3 or not meta.any():
+            return False
+        lead = meta / np.linalg.norm(meta)
+        self.weights_ = within * np.where(groups >= 0, lead[groups], 0.0)
+        self.groups_, self.group_weights_ = groups, np.abs(lead)
+        return True
+
+    def _score(self, votes: Votes) -> Floats:
+        if len(self.group_weights_) == 1:
+            return super()._score(votes)
+        latents = read_latents(votes.blocks, self.weights_, self.groups_)
+        nothing = np.zeros(latents.shape[1])
+        return np.asarray(weigh_votes(latents, self.group_weights_, nothing))
+
+    def _voter_estimates(self) -> dict[str, Groups]:
+        return {"group": self.groups_}
+
+    def _reason(self, voter: int) -> str:
+        reason, group = super()._reason(voter), self.groups_[voter]
+        if group < 0 or len(self.group_weights_) == 1:
+            return reason
+        return f"{reason}, within a group of {np.count_nonzero(self.groups_ == group)}"

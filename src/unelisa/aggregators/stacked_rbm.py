@@ -10,10 +10,10 @@ from scipy.special import expit, logit
 
 from unelisa.aggregators.base import Floats
 from unelisa.aggregators.confusions import (
+    COINS,
     LEAST_VARYING,
-    FullTables,
     find_fits,
-    list_expected,
+    fit_coins,
     start_at,
 )
 from unelisa.aggregators.orientation import Orient, PosteriorAggregator, pool_votes
@@ -28,54 +28,40 @@ SHARE = 0.95  # of the sum of the singular values: the paper's rule for the numb
 MAX_HIDDEN = 64  # a first machine as wide as 956 voters would take minutes
 RATE, DECAY, BATCH = 0.5, 0.01, 100  # on simulated groups, superfluous units vanish in 500 steps
 SEED = 0
-COINS = FullTables(smoothing=1.0)
 TWO_TRAININGS = "chance: two trainings with different random numbers"
 
 
+def _in_blocks(function: Callable[[Any], Any], values: NDArray[np.int8]) -> NDArray[Any]:
+    """Return a function of the items, applied to BLOCK of them at a time."""
+    parts = [function(values[first : first + BLOCK]) for first in range(0, len(values), BLOCK)]
+    return np.asfortranarray(np.concatenate(parts))
+
+
 class Layer(NamedTuple):
-    """One machine: P(h_j = 1 | v) = sigmoid(bias_j + sum_s weights_js v_s)."""
+    """One machine of a stack: P(h_j = 1 | v) = sigmoid(bias_j + sum_s weights_js v_s)."""
 
     weights: Floats
     bias: Floats
 
 
-class Filling(NamedTuple):
-    """Imputation of missing votes by their expectation under Dawid and Skene, given the others.
+def expect_votes(votes: NDArray[np.int8], coins: Floats, prevalence: float) -> Floats:
+    """Return v, items x voters: 1 for yes, 0 for no, the expectation for a missing vote.
 
-    That is tau_i sens_s + (1 - tau_i) (1 - spec_s).
+    Under Dawid and Skene, given the item's other votes: tau_i sens_s + (1 - tau_i) (1 - spec_s).
     """
-
-    coins: Floats
-    prevalence: float
-
-    def expect(self, votes: NDArray[np.int8]) -> Floats:
-        """Return v, items x voters: 1 for yes, 0 for no, the expectation for a missing vote."""
-        seen, yes = (votes != 0).astype(np.float64), (votes > 0).astype(np.float64)
-        if seen.all():
-            return yes
-        evidence = yes @ (logit(self.coins[1]) - logit(self.coins[0]))
-        evidence += seen @ (np.log1p(-self.coins[1]) - np.log1p(-self.coins[0]))
-        posterior = expit(logit(self.prevalence) + evidence)
-        expected = self.coins[0] + np.outer(posterior, self.coins[1] - self.coins[0])
-        return np.asarray(np.where(votes == 0, expected, yes))
-
-    def complete(self, votes: NDArray[np.int8], rng: np.random.Generator) -> NDArray[np.int8]:
-        """Return the votes with the missing ones drawn: trained on expectations, units vanish."""
-        if votes.all():
-            return votes
-        return _in_blocks(lambda block: draw_states(self.expect(block), rng), votes)
+    seen, yes = (votes != 0).astype(np.float64), (votes > 0).astype(np.float64)
+    if seen.all():
+        return yes
+    evidence = yes @ (logit(coins[1]) - logit(coins[0]))
+    evidence += seen @ (np.log1p(-coins[1]) - np.log1p(-coins[0]))
+    posterior = expit(logit(prevalence) + evidence)
+    expected = coins[0] + np.outer(posterior, coins[1] - coins[0])
+    return np.asarray(np.where(votes == 0, expected, yes))
 
 
 def draw_states(probabilities: Floats, rng: np.random.Generator) -> NDArray[np.int8]:
     """Return -1 / +1, drawn with these probabilities of +1."""
     return np.where(rng.random(probabilities.shape) < probabilities, 1, -1).astype(np.int8)
-
-
-def _in_blocks(function: Callable[[Any], Any], values: NDArray[np.int8]) -> NDArray[Any]:
-    """Return a function of the items, applied to BLOCK of them at a time."""
-    firsts = range(0, len(values), BLOCK)
-    parts = [function(values[first : first + BLOCK]) for first in firsts]
-    return np.asfortranarray(np.concatenate(parts))
 
 
 def train_machine(
@@ -269,28 +255,27 @@ class StackedRBM(PosteriorAggregator):
         self.random_state = random_state
 
     def _fit(self, votes: Votes) -> None:
-        sizes = read_sizes(self.hidden)
-        voters = order_voters(votes)
+        sizes, voters = read_sizes(self.hidden), order_voters(votes)
         varying = voters[~votes.constant()[voters]]
         few = len(varying) < LEAST_VARYING  # then all voters take part in the majority vote
         self.active_ = voters if few else varying
         self.sign_ = find_sign(votes.values[:, self.active_])
         values, rng = self._arrange(votes), np.random.default_rng(SEED)
         values = np.asfortranarray(values[np.lexsort(values.T)])
-        ballots = list_ballots(WholeTable(values))
-        starts = list_expected(ballots, values.shape[1], 3)
-        fit = find_fits(ballots, COINS, starts, len(varying), max_iter=100)[0]
-        filling = Filling(fit.coins, float(fit.shares[1]))
-        self.coins_, self.fill_prevalence_ = filling
+        fit = fit_coins(values, len(varying), 3, max_iter=100)
+        self.coins_, self.fill_prevalence_ = coins = fit.coins, float(fit.shares[1])
         if few:
-            self._adopt([as_layer(*filling)], votes)
+            self._adopt([as_layer(*coins)], votes)
             return
-        first, second = (
-            stack_machines(filling.complete(values, rng), sizes, self.max_iter, rng) for _ in "12"
-        )
-        self._adopt(second, votes)
+        trained = []
+        for _ in "12":
+            states = values
+            if not values.all():  # drawn: trained on expectations, units vanish
+                states = _in_blocks(lambda x: draw_states(expect_votes(x, *coins), rng), values)
+            trained.append(stack_machines(states, sizes, self.max_iter, rng))
+        self._adopt(trained[1], votes)
         self._note_rival(votes, TWO_TRAININGS, allowed=0.0)
-        self._adopt(first, votes)
+        self._adopt(trained[0], votes)
 
     def _adopt(self, layers: list[Layer], votes: Votes) -> None:
         """Store trained machines, the prevalence and the voters' weights."""
@@ -298,9 +283,7 @@ class StackedRBM(PosteriorAggregator):
         self.layer_biases_ = [layer.bias for layer in layers]
         self.hidden_sizes_ = [len(layer.bias) for layer in layers]
         self.n_iter_ = self.max_iter
-        posterior = expit(self._score(votes))
-        voted = votes.values.any(axis=1)
-        self.prevalence_ = float(posterior[voted].mean())
+        posterior = self._average_chances(votes)
         signed, seen = tally_votes(votes.values, posterior)
         all_signed, all_seen = tally_votes(votes.values, np.ones(len(posterior)))
         tiny = np.finfo(float).tiny
@@ -312,12 +295,11 @@ class StackedRBM(PosteriorAggregator):
         return np.asfortranarray(np.int8(self.sign_) * votes.values[:, self.active_])
 
     def _score(self, votes: Votes) -> Floats:
-        filling = Filling(self.coins_, self.fill_prevalence_)
-        pairs = zip(self.layer_weights_, self.layer_biases_, strict=True)
-        *lower, top = [Layer(weights, bias) for weights, bias in pairs]
+        *lower, top = map(Layer, self.layer_weights_, self.layer_biases_)
+        coins = self.coins_, self.fill_prevalence_
 
         def score(block: NDArray[np.int8]) -> Floats:
-            activations = climb(filling.expect(block), lower)
+            activations = climb(expect_votes(block, *coins), lower)
             return np.asarray(activations @ top.weights[0] + top.bias[0])
 
         return _in_blocks(score, self._arrange(votes))
@@ -331,17 +313,15 @@ class StackedRBM(PosteriorAggregator):
         return pool_votes(self.weights_)
 
 
-def read_sizes(hidden: str | Sequence[int]) -> Sequence[int] | None:
+def read_sizes(hidden: Any) -> Sequence[int] | None:
     """Return the sizes of the layers, or None for "auto"."""
     if isinstance(hidden, str) and hidden == "auto":
         return None
-    given: Any = hidden
     try:
-        sizes = [index(size) for size in given]
+        sizes = [index(size) for size in hidden]
     except TypeError:
-        found = str(hidden)[:60]
         raise ModelError(
-            f"hidden must be 'auto' or sizes such as (4, 1), found {found!r}"
+            f"hidden must be 'auto' or sizes such as (4, 1), found {str(hidden)[:60]!r}"
         ) from None
     if not sizes or sizes[-1] != 1 or min(sizes) < 1 or 1 in sizes[:-1]:
         raise ModelError("hidden sizes must be greater than 1, except the last, which must be 1")

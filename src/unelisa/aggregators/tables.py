@@ -7,12 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from unelisa.aggregators.base import (
-    find_best,
-    name_status,
-    normalize_scores,
-    pair_probabilities,
-)
+from unelisa.aggregators.base import as_chances, find_best, name_status
 from unelisa.base import check_is_fitted
 from unelisa.votes import Votes
 from unelisa.votes.ballots import count_heard, list_ballots
@@ -82,8 +77,7 @@ def tabulate_labels(
     best = find_best(scores)
     tied = best.sum(axis=1)
     if hasattr(model, "predict_proba"):
-        name_chances = pair_probabilities if scores.ndim == 1 else normalize_scores
-        chances = name_chances(scores).max(axis=1)
+        chances = as_chances(scores).max(axis=1)
     else:
         chances = np.where(tied > 1, 1 / tied, np.nan)
     heard = list_ballots(votes.blocks).concatenate(count_heard) > 0

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from unelisa.aggregators import AGGREGATORS, Aggregator
-from unelisa.aggregators.base import normalize_scores
+from unelisa.aggregators.base import as_chances
 from unelisa.analysis.scoring import score_classes, score_labels
 from unelisa.errors import ModelError, UnelisaWarning, warn_user
 from unelisa.kernels.compilation import Stopwatch
@@ -131,7 +131,7 @@ def rate_scores(
     # a method that gives probabilities has log-odds as scores, or log-probabilities of the classes
     honest = hasattr(model, "predict_proba")
     if scores.ndim > 1:
-        chances = normalize_scores(scores) if honest else None
+        chances = as_chances(scores) if honest else None
         found = score_classes(truth, scores, chances, ordered=ordered)._asdict()
         known = {key: _defined(figure) for key, figure in found.items()}
         return ClassMethodScore(name, **known, seconds=seconds)

@@ -13,9 +13,9 @@ from scipy.special import expit
 from unelisa.aggregators import Aggregator
 from unelisa.aggregators.base import (
     ROUNDING,
+    as_chances,
     find_best,
     name_status,
-    normalize_scores,
     pick_classes,
 )
 from unelisa.analysis.rate import ask_model
@@ -93,7 +93,7 @@ class Judged:
         """The probability of each of more than two classes; None where there is none."""
         if self.two_classes or not self.has_chances:
             return None
-        return normalize_scores(self.scores)
+        return as_chances(self.scores)
 
     @cached_property
     def voted_on(self) -> Flags:
@@ -305,7 +305,7 @@ def score_reference(reference: Reference) -> dict[str, Any]:
 
 def _score_classes(signs: NDArray[np.int8], scores: Floats, reference: Reference) -> dict[str, Any]:
     """Return the figures of more than two classes; confusion counts the items [true, labeled]."""
-    chances = normalize_scores(scores) if reference.has_chances else None
+    chances = as_chances(scores) if reference.has_chances else None
     scored = score_classes(signs, scores, chances, ordered=reference.ordered)._asdict()
     true, picked = signs.view(np.uint8).astype(np.intp) - 1, pick_classes(scores)
     counted = _count_pairs(true, picked, scores.shape[1])
