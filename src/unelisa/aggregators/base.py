@@ -11,14 +11,19 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from unelisa.aggregators.identifiability import check_identifiability
-from unelisa.aggregators.known import Remembering, read_gold, read_prior, repeat_rows
+from unelisa.aggregators.known import (
+    Remembering,
+    number_codes,
+    read_gold,
+    read_prior,
+    repeat_rows,
+)
 from unelisa.errors import ExpertsWarning, ModelError, warn_user
 from unelisa.estimator import VotesEstimator, fit_aside
 from unelisa.progress import show_fit, until
 from unelisa.schema import stored
 from unelisa.votes import Votes
 from unelisa.votes.blocks import Block, WholeTable
-from unelisa.votes.coding import encode_classes
 from unelisa.votes.partitioned import is_partitioned, map_scores, score_items
 
 Floats = NDArray[np.float64]
@@ -132,8 +137,10 @@ class Aggregator(Remembering, VotesEstimator):
         return order[::-1] if is_two_class(self) else order
 
     def _label(self, scores: Floats) -> NDArray[Any]:
-        named: Any = {"classes": self.classes_, "order": self.tie_order_}
-        return map_scores(name_classes, scores, self.classes_.dtype, **named)
+        order = self.tie_order_
+        return map_scores(
+            name_classes, scores, self.classes_.dtype, classes=self.classes_, order=order
+        )
 
     def labels(self, X: Any, **beside: Any) -> Any:
         """Return the label of every item, as a pandas table: item, label, probability, status.
@@ -173,10 +180,9 @@ class Aggregator(Remembering, VotesEstimator):
         """
         from unelisa.aggregators.tables import Summary  # noqa: PLC0415 - loads pandas
 
-        return Summary.of(self)
+        return Summary(self)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        """Return the parameters, and of a fitted model what it found."""
         shown = super().__repr__(N_CHAR_MAX)
         return f"<{shown}: {self._describe_fit()}>" if "weights_" in self.__dict__ else shown
 
@@ -197,10 +203,8 @@ class Aggregator(Remembering, VotesEstimator):
         """Return the accuracy on the items with a known label."""
         votes = self._reenter(X)
         truth = read_gold(y, votes)
-        codes = np.array(encode_classes(votes.n_classes), dtype=np.int8)
         picked = pick_classes(self.decision_function(votes), self.tie_order_)
-        right = truth == codes[picked]
-        return float(right[truth != 0].mean())
+        return float((number_codes(truth, votes.n_classes) == picked)[truth != 0].mean())
 
     def report(
         self,
@@ -349,9 +353,7 @@ class LogOdds(Aggregator):
         return fitted.predict_proba(X, **beside)  # type: ignore[no-any-return]
 
 
-def take_rows(
-    rows: NDArray[np.intp], votes: Votes, *per_item: NDArray[Any] | None
-) -> tuple[Any, ...]:
+def take_rows(rows: Any, votes: Votes, *per_item: NDArray[Any] | None) -> tuple[Any, ...]:
     """Return the votes on some items, and what else there is of these."""
     return votes.keep_items(rows), *(one if one is None else one[rows] for one in per_item)
 
@@ -390,9 +392,7 @@ def pick_classes(scores: Floats, order: Any = None) -> NDArray[np.intp]:
     Without an order that is the positive class of two, and otherwise the first one.
     """
     best = find_best(scores)
-    if order is None:
-        order = np.arange(best.shape[1])[:: -1 if scores.ndim == 1 else 1]
-    order = np.asarray(order)
+    order = np.arange(best.shape[1])[:: -1 if scores.ndim == 1 else 1] if order is None else order
     return np.asarray(order[np.argmax(best[:, order], axis=1)])
 
 
@@ -419,18 +419,13 @@ def describe_votes(votes: Votes) -> dict[str, NDArray[Any]]:
 
     Shares of all items: voted on; also voted on by others; another voted otherwise.
     """
-    overlaps, conflicts = votes.comparison[0][-2:]
-    counts, n = votes.vote_counts(), votes.n_items
-    return {
-        "votes": counts,
-        "coverage": counts / n,
-        "overlaps": overlaps / n,
-        "conflicts": conflicts / n,
-    }
+    counts = votes.vote_counts()
+    shares = np.array([counts, *votes.comparison[0][-2:]]) / votes.n_items
+    named = dict(zip(("coverage", "overlaps", "conflicts"), shares, strict=True))
+    return {"votes": counts, **named}
 
 
 def idle_reason(votes: Votes, voter: int) -> str | None:
     """Return why a voter is uninformative, or None."""
-    given = np.count_nonzero(votes.answers[:, voter])
     words = {0: "it never voted", 1: "it always gave the same vote"}
-    return words.get(int(given))
+    return words.get(int(np.count_nonzero(votes.answers[:, voter])))

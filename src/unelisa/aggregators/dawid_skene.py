@@ -167,8 +167,7 @@ class DawidSkene(EMAggregator):
 
     EM runs to its fixed point. crowd-kit's often stops after two iterations, because the sum that
     it tracks counts the class shares once per vote. With as many iterations and without smoothing
-    the labels are the same (`benchmarks/dawid_skene.py`). Sums over items in another order are
-    rounded otherwise, which moves probabilities in their last digits.
+    the labels are the same (`benchmarks/dawid_skene.py`).
 
     References
     ----------

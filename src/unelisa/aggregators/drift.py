@@ -77,23 +77,20 @@ def find_drift(model: Any, votes: Any, *, most: int | None = None) -> Any:
         known = known.take_items(draw_items(known.n_items, most))
     ballots = take_ballots(list_ballots(known.blocks), np.arange(known.n_items))
     right, surprise = _judge_votes(ballots, model.predict_proba(known), model._answer_tables())
-    early, late = _cut_thirds(ballots.voters, known.n_voters)
-    sizes = np.bincount(ballots.voters[early], minlength=known.n_voters)
-    means, changes, errors = [], [], []
-    for third in (early, late):
-        voters = ballots.voters[third]
-        mean, surprised, squares = (
-            np.bincount(voters, values[third], known.n_voters) / np.maximum(sizes, 1)
-            for values in (right, surprise, surprise**2)
-        )
-        means.append(mean)
-        changes.append(surprised)
-        errors.append((squares - surprised**2) / np.maximum(sizes - 1, 1))
-    change = changes[1] - changes[0]
+    thirds = _cut_thirds(ballots.voters, known.n_voters)
+    sizes = np.bincount(ballots.voters[thirds[0]], minlength=known.n_voters)
+
+    def average(values: Floats) -> Floats:
+        sums = [np.bincount(ballots.voters[x], values[x], known.n_voters) for x in thirds]
+        return np.array(sums) / np.maximum(sizes, 1)
+
+    (first, last), surprised = average(right), average(surprise)
+    variances = (average(surprise**2) - surprised**2) / np.maximum(sizes - 1, 1)
+    change = surprised[1] - surprised[0]
     unknown = (sizes < LEAST_VOTES) | ~np.isfinite(change)
-    change, error = _leave_common(change, np.maximum(sum(errors), 1e-24), ~unknown)
+    change, error = _leave_common(change, np.maximum(variances.sum(axis=0), 1e-24), ~unknown)
     together = adjust_holm(np.where(unknown, np.nan, 2 * ndtr(-np.abs(change) / error)))
-    found = {"first": means[0], "last": means[1], "change": change, "p_value": together}
+    found = {"first": first, "last": last, "change": change, "p_value": together}
     known_only = {name: np.where(unknown, np.nan, column) for name, column in found.items()}
     columns = {"voter": model.voter_names_, "votes": counts, **known_only}
     return pd.DataFrame({**columns, "drifted": together < LEVEL})
@@ -104,23 +101,16 @@ def describe_drift(table: Any) -> str:
     drifted = table[table["drifted"]].sort_values("p_value", kind="stable")
     if not len(drifted):
         return ""
-    names = drifted["voter"].tolist()
-    who = "1 voter" if len(names) == 1 else f"{len(names)} voters"
-    worst = drifted.iloc[0]
+    who = "1 voter" if len(drifted) == 1 else f"{len(drifted)} voters"
+    worst, names = drifted.iloc[0], list_names(drifted["voter"].tolist())
     return (
-        f"the accuracy of {who} changed over time: {list_names(names)}; that of the first from "
+        f"the accuracy of {who} changed over time: {names}; that of the first from "
         f"{worst['first']:.2f} in the first third of its votes to {worst['last']:.2f} in the last"
     )
 
 
 def adjust_holm(chances: Floats) -> Floats:
-    """Return p-values for all tests together, by Holm's method; NaN was not tested.
-
-    Examples
-    --------
-    >>> adjust_holm(np.array([0.01, np.nan, 0.03])).tolist()
-    [0.02, nan, 0.03]
-    """
+    """Return p-values for all tests together, by Holm's method; NaN was not tested."""
     tested = np.flatnonzero(~np.isnan(chances))
     order = tested[np.argsort(chances[tested], kind="stable")]
     found = np.full(len(chances), np.nan)

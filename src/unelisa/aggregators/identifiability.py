@@ -1,8 +1,7 @@
 """Identifiability: whether votes can identify a common truth at all.
 
-Two things make labels worthless however confident they look. Uninformative voters agree no more
-than by chance. Voters who never disagree are one voter: a perfect crowd looks like copies of one
-source.
+They cannot where voters agree no more than by chance, or never disagree: a perfect crowd looks like
+copies of one source.
 """
 
 from typing import NamedTuple
@@ -29,11 +28,8 @@ class Identifiability(NamedTuple):
     """Whether there can be a truth behind the votes, and the statistics that say so."""
 
     agreement: float  # standard deviations by which voters agree more than independent voters would
-    # the same for the squares of all pairs' correlations: contrarians, and voters who agree with a
-    # few others only, count too
-    dependence: float
-    # how often two voters disagree, relative to independent voters with the same shares of yes
-    dissent: float
+    dependence: float  # the same for the squares of all pairs' correlations, also of contrarians
+    dissent: float  # how often two voters disagree, relative to independent voters
     pairs: int  # pairs of voters who share items and are not constant
 
     @property
@@ -43,11 +39,7 @@ class Identifiability(NamedTuple):
 
     @property
     def unrelated(self) -> bool:
-        """Whether independent voters would look the same, all voters counted equally.
-
-        Whether the voters that a method weights agree more than its search would find in noise is
-        another question, which the report asks.
-        """
+        """Whether independent voters would look the same, all voters counted equally."""
         return self.agreement < AGREEMENT_LIMIT and self.dependence < DEPENDENCE_LIMIT
 
     @property
@@ -147,10 +139,9 @@ def read_silence(values: NDArray[np.int8]) -> NDArray[np.int8]:
 def _hear_silence(values: NDArray[np.int8], silence: NDArray[np.int8]) -> NDArray[np.int8]:
     """Return the votes with silence as the other answer of one-sided rules.
 
-    Labeling rules often vote yes or not at all; where such voters cast most votes, their silence is
-    an answer. Items on which no rule speaks are often missing from a table, which alone would make
-    rules look negatively dependent, so the number that independent rules would leave unseen is
-    added: the N with N (1 - prod_s (1 - n_s / N)) items seen.
+    Items on which no rule speaks are often missing from a table, which alone would make rules look
+    negatively dependent, so the number that independent rules would leave unseen is added: the N
+    with N (1 - prod_s (1 - n_s / N)) items seen.
     """
     spoken, seen = np.count_nonzero(values[:, silence != 0], axis=0), len(values)
     total = float(seen)

@@ -64,7 +64,7 @@ def read_prior(prior: Any, votes: Votes) -> Floats:
 
     With more than two classes, a table of items x classes, whose columns may be named by them.
     """
-    nothing = no_odds(votes)[:1].sum(axis=0)
+    nothing = no_odds(1, votes.n_classes)[0]
     if nothing.ndim:
         names = list(map(spell_name, votes.classes))
         columns = list(map(spell_name, getattr(prior, "columns", names)))
@@ -78,14 +78,9 @@ def read_prior(prior: Any, votes: Votes) -> Floats:
     return check_odds(odds, votes.n_items, votes.n_classes)
 
 
-def no_odds(votes: Votes) -> Floats:
-    """Return prior log-odds that say nothing."""
-    return np.zeros(shape_odds(votes.n_items, votes.n_classes))
-
-
-def shape_odds(n_items: int, n_classes: int) -> tuple[int, ...]:
-    """Return the shape of log-odds: of two classes one per item, otherwise one per class too."""
-    return (n_items,) if n_classes == 2 else (n_items, n_classes)
+def no_odds(n_items: int, n_classes: int) -> Floats:
+    """Return log-odds of 0: of two classes one per item, otherwise one per class too."""
+    return np.zeros((n_items,) if n_classes == 2 else (n_items, n_classes))
 
 
 def read_prevalence(prevalence: Any, classes: tuple[Label, ...]) -> Floats:
@@ -161,7 +156,7 @@ def repeat_rows(sample_weight: Any, votes: Votes) -> NDArray[np.intp]:
 
 def check_odds(prior: Any, n_items: int, n_classes: int = 2) -> Floats:
     """Return log-odds as finite numbers, one per item (and class), or raise `VotesError`."""
-    shape = shape_odds(n_items, n_classes)
+    shape = no_odds(n_items, n_classes).shape
     more = f" and each of the {n_classes} classes" if len(shape) > 1 else ""
     wanted = f"prior must hold one finite log-odds for each of the {n_items} items{more}, found"
     odds = _as_numbers(prior, wanted, "; use 0 for no prior", shape)
@@ -340,8 +335,8 @@ class Remembering:
 
     def _remember(self, votes: Votes, gold: NDArray[np.int8] | None) -> None:
         """Refer to the votes of the fit where they are in memory."""
-        self.__dict__.pop("_kept_votes", None)
-        self.__dict__.pop("_memory", None)
+        for name in ("_kept_votes", "_memory"):
+            self.__dict__.pop(name, None)
         known = gold if gold is not None and gold.any() else None
         self._n_gold = 0 if known is None else int(np.count_nonzero(known))
         if votes.blocks.place in HELD and (self.remembers_votes or known is not None):

@@ -8,13 +8,7 @@ from typing import Any, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.aggregators.base import (
-    Floats,
-    LogOdds,
-    describe_votes,
-    idle_reason,
-    map_chances,
-)
+from unelisa.aggregators.base import Floats, LogOdds, describe_votes, idle_reason, map_chances
 from unelisa.aggregators.confusions import ConfusionAggregator, has_confusions
 from unelisa.aggregators.drift import describe_drift, find_drift
 from unelisa.aggregators.known import (
@@ -232,7 +226,7 @@ class LatentIsing(ConfusionAggregator, LogOdds):
 
     def _learn(self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None) -> None:
         """Read the votes, decide which side is yes, follow gold labels and stated shares."""
-        odds = no_odds(votes) if prior is None else prior
+        odds = no_odds(votes.n_items, votes.n_classes) if prior is None else prior
         ballots = set_prior_odds(self._list_ballots(votes), odds)
         reading, self._checked = read_sides(votes, ballots, odds, self), Checked()
         if gold is not None and gold.any():
@@ -253,7 +247,9 @@ class LatentIsing(ConfusionAggregator, LogOdds):
     ) -> None:
         """Say how right labels and voters are, whether that is reliable, and what to know."""
         labels = np.zeros(votes.n_items, dtype=np.int8) if gold is None else gold
-        odds = fix_labels(no_odds(votes) if prior is None else prior, labels)
+        odds = fix_labels(
+            no_odds(votes.n_items, votes.n_classes) if prior is None else prior, labels
+        )
         ballots = set_prior_odds(self._list_ballots(votes), odds)
         stated = self._stated
         bounds = None if stated is None else read_prevalence(stated, votes.classes)

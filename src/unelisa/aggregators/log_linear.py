@@ -178,11 +178,9 @@ class LogLinear(PosteriorAggregator):
     if it were independent of the others given the truth: it adds
     d_s = log cosh(b_s + a_s) - log cosh(b_s - a_s) to the log-odds, which is exact without pairs.
 
-    Pairs and truth are identified by third and higher moments only, so there are often several
-    optima. The one that Dawid-Skene's fit leads to is taken; if the one that the majority vote
-    leads to labels more than 1 % of the items differently, `reliable_` is False, with a warning.
-    More than 25 varying voters are rejected. If fewer than three vary, the result is the majority
-    vote's, with an `ExpertsWarning`.
+    Of several optima, the one that Dawid-Skene's fit leads to is taken; if the one that the
+    majority vote leads to labels more than 1 % of the items differently, `reliable_` is False, with
+    a warning. If fewer than three voters vary, the result is the majority vote's.
 
     References
     ----------

@@ -20,9 +20,9 @@ PATIENCE, REDUCTION = 20, 0.5
 class WeightedMajority(Aggregator):
     """A weighted majority of two or more classes: `_weigh` returns the weights.
 
-    A tie goes to the class with more votes in all, of voters who distinguish items; then to the
-    class whose votes come from fewer voters; and only in votes that renaming the classes leaves as
-    they are, to the later of two classes or the first of more.
+    A tie goes to the class with more votes of voters who distinguish items; then to the one whose
+    votes come from fewer voters; and only in votes that renaming the classes leaves as they are, to
+    the later of two classes or the first of more.
     """
 
     takes = Takes(any_class=True)
@@ -50,13 +50,7 @@ class WeightedMajority(Aggregator):
 
 
 def order_classes(answers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the classes by votes (classes x voters), and by sums of powers of votes where equal.
-
-    Examples
-    --------
-    >>> order_classes(np.array([[2, 2], [5, 0], [3, 1]])).tolist()
-    [1, 2, 0]
-    """
+    """Return the classes by votes (classes x voters), then by sums of powers of votes."""
     counts = answers.astype(np.float64) / max(int(answers.max(initial=1)), 1)
     keys = [np.round(-(counts**power).sum(axis=1), 9) for power in (3, 2)]
     n_classes = len(answers)
@@ -93,12 +87,10 @@ def measure_agreement(blocks: ItemBlocks, weights: Floats, n_classes: int = 2) -
 
 
 def _share_run(run: Ballots, weights: Floats, n_classes: int) -> Floats:
-    """Return the shares of a run of items. A pass."""
     return weigh_classes(run.starts, run.voters, run.votes.view(np.uint8), weights, n_classes)
 
 
 def _agree_run(run: Ballots, weights: Floats, n_classes: int) -> tuple[Floats, Floats]:
-    """Return the votes that agree with the majority, and all votes, per voter. A pass."""
     shares = _share_run(run, weights, n_classes)
     return tally_agreement(run.starts, run.voters, run.votes.view(np.uint8), shares, len(weights))
 
@@ -181,15 +173,12 @@ class ZeroBasedSkill(WeightedMajority):
 
     Attributes
     ----------
-    weights_
-        The skills, between 0 and 1.
-    n_iter_
-        Number of iterations.
+    weights_, n_iter_
+        The skills, between 0 and 1, and the number of iterations.
 
     Notes
     -----
-    A tie counts half, as in `Wawa`. A voter who never voted, or gave every item the same vote, has
-    skill 0.
+    Ties and voters who give every item the same vote count as in `Wawa`.
 
     References
     ----------

@@ -50,12 +50,11 @@ class OrientedAggregator(Aggregator):
         super()._learn(votes, gold, prior)
         ballots = self._side_votes()
         by_majority = gold is None and self.orient == "majority"
-        even = by_majority and bool(ballots.any()) and np.sign(ballots).sum() == 0
+        if even := by_majority and bool(ballots.any()) and np.sign(ballots).sum() == 0:
+            self._tie = EVEN
         scores = np.empty(0) if by_majority and not even else self._score_all(votes)
         if is_upside_down(self.orient, votes, scores, ballots, gold):
             self._turn_around()
-        if even:
-            self._tie = EVEN
         for rival in self._rivals:
             self._compare(rival, votes, gold)
         del self._rivals
@@ -175,10 +174,9 @@ def find_side(
 
 def find_voter(voters: NDArray[Any], voter: Orient) -> int:
     """Return a voter's index by name, or check an index."""
-    wanted = spell_name(voter)
-    matches = np.flatnonzero([spell_name(name) == wanted for name in voters])
-    if len(matches):
-        return int(matches[0])
+    names = list(map(spell_name, voters))
+    if spell_name(voter) in names:
+        return names.index(spell_name(voter))
     if isinstance(voter, int) and -len(voters) <= voter < len(voters):
         return voter % len(voters)
     raise ModelError(

@@ -63,10 +63,9 @@ def fit_rank_one(
     """Return v with v v' nearest to the covariances off the diagonal, and whether it converged.
 
     Minimizes sum_{s != t} w_st (r_st - v_s v_t)^2, w the precisions, over |v_s| <= deviation_s: a
-    voter shares no more variance with the truth than it has. (Without bounds there may be no
-    minimum: one v_s diverges and fits its row alone.) The diagonal, which contains the voters' own
-    noise, is ignored; if no bound is active and all w are equal, v is an eigenvector of the matrix
-    whose diagonal is replaced with v_s^2, the rank-one completion.
+    voter shares no more variance with the truth than it has, and without bounds one v_s may
+    diverge. If no bound is active and all w are equal, v is an eigenvector of the matrix whose
+    diagonal is replaced with v_s^2, the rank-one completion.
     """
     covariance, precision, bound = moments
     weighted, last = covariance * precision, len(bound) - 1
@@ -287,9 +286,8 @@ class LatentSpectralMetaLearner(SpectralMetaLearner):
 
     Notes
     -----
-    If a single group fits best, this is `SpectralMetaLearner`. If another grouping fits nearly as
-    well and labels more than 1 % of the items differently, the answer depends on a tie:
-    `reliable_` is False, with a warning.
+    With a single group this is `SpectralMetaLearner`. If another grouping fits nearly as well and
+    labels more than 1 % of the items differently, `reliable_` is False, with a warning.
 
     References
     ----------
@@ -325,12 +323,11 @@ class LatentSpectralMetaLearner(SpectralMetaLearner):
         moments = measure_pairs(votes.values).take(voters)
         usable = np.flatnonzero((moments.deviation > 0) & moments.precision.any(axis=1))
         active = voters[usable]
-        one = np.full(votes.n_voters, -1)
-        one[active] = 0
         found = find_blocks(moments.take(usable), self.max_groups) if len(active) > 2 else []
         if not any(self._adopt(model, active, votes) for model in found[:1]):
             self.weights_ = unit_weights(moments, voters, votes.n_voters)
-            self.groups_, self.group_weights_ = one, np.ones(1)
+            self.groups_, self.group_weights_ = np.full(votes.n_voters, -1), np.ones(1)
+            self.groups_[active] = 0
         chosen = self.weights_, self.groups_, self.group_weights_
         for model in found[1:]:
             if self._adopt(model, active, votes):

@@ -202,8 +202,7 @@ class StackedRBM(PosteriorAggregator):
     max_iter
         Steps of contrastive divergence per machine, of 100 items each.
     orient
-        "majority" (the informative voters are mostly right, see `pool_votes`), or an anchor
-        voter's name or index.
+        As in `DawidSkene`.
     random_state
         Not used: every fit draws the same random numbers. The machines are trained twice, with
         different ones; if a label differs, `reliable_` is False, with a warning.
@@ -222,10 +221,9 @@ class StackedRBM(PosteriorAggregator):
     Notes
     -----
     Departures: the top machine, whose likelihood is explicit, is finished by EM. The paper has
-    complete votes; here missing ones are imputed by Dawid-Skene given the item's other votes: drawn
-    for training, expected for scoring. So on sparse votes the method is close to Dawid-Skene and
-    counts votes twice: its probabilities are overconfident. If fewer than three voters vary, the
-    result is the majority vote's, with an `ExpertsWarning`.
+    complete votes; here missing ones are imputed by Dawid-Skene given the item's other votes, drawn
+    for training and expected for scoring, so that probabilities are overconfident on sparse votes.
+    If fewer than three voters vary, the result is the majority vote's.
 
     References
     ----------

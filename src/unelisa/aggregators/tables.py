@@ -43,7 +43,7 @@ class VoterTable(pd.DataFrame):  # type: ignore[misc]
         return f"accuracy with a 90 % interval; {rest} more columns: voters_full_"
 
     def to_string(self, *given: Any, **options: Any) -> Any:
-        """Return all columns as text, as of any table."""
+        """Return all columns as text."""
         return pd.DataFrame(self).to_string(*given, **options)
 
     def __repr__(self) -> str:
@@ -93,22 +93,15 @@ def tabulate_labels(
 class Summary:
     """What a fit found, in a few lines, as text and as HTML."""
 
-    def __init__(self, lines: dict[str, str]) -> None:
-        self.lines = lines
-
-    @classmethod
-    def of(cls, model: Any) -> "Summary":
-        """Return the summary of a fitted model."""
+    def __init__(self, model: Any) -> None:
         check_is_fitted(model, "weights_")
-        return cls(
-            {
-                "Model": f"{type(model).__name__}, {model._describe_fit()}",
-                "Trust": _describe_trust(model),
-                "Classes": _describe_classes(model),
-                "Worst voters": _describe_worst(model),
-                "Next": _describe_next(model),
-            }
-        )
+        self.lines = {
+            "Model": f"{type(model).__name__}, {model._describe_fit()}",
+            "Trust": _describe_trust(model),
+            "Classes": _describe_classes(model),
+            "Worst voters": _describe_worst(model),
+            "Next": _describe_next(model),
+        }
 
     def __repr__(self) -> str:
         return "\n".join(f"{what:14}{text}" for what, text in self.lines.items())
@@ -123,31 +116,24 @@ class Summary:
 
 def _describe_trust(model: Any) -> str:
     """Return how right the labels are, or why they cannot be relied on."""
-    expected = getattr(model, "expected_accuracy_", None)
-    accuracy = ""
-    if expected is not None:
+    found = []
+    if not getattr(model, "reliable_", True):
+        found = [f"the labels cannot be relied on: {model.reliability_reason_}"]
+    if (expected := getattr(model, "expected_accuracy_", None)) is not None:
         low, high = model.expected_accuracy_interval_
-        accuracy = f"expected accuracy {expected:.0%} ({low:.0%} to {high:.0%})"
-    if getattr(model, "reliable_", True):
-        return accuracy or "nothing was found that speaks against the labels"
-    reason = f"the labels cannot be relied on: {model.reliability_reason_}"
-    return f"{reason}; {accuracy}" if accuracy else reason
+        found.append(f"expected accuracy {expected:.0%} ({low:.0%} to {high:.0%})")
+    return "; ".join(found) or "nothing was found that speaks against the labels"
 
 
 def _describe_classes(model: Any) -> str:
     """Return the share of each class, or the names of the classes."""
     names = model.classes_.tolist()
     shares = np.asarray(getattr(model, "prevalence_", np.nan), dtype=np.float64)
-    if np.isnan(shares).any():
-        return _list(names)
-    shares = shares if shares.ndim else np.array([1 - shares, shares])
-    order = np.argsort(-shares, kind="stable")
-    return _list([f"{names[k]} {shares[k]:.1%}" for k in order])
-
-
-def _list(words: list[Any]) -> str:
-    more = f" and {len(words) - MOST} more" if len(words) > MOST else ""
-    return ", ".join(map(str, words[:MOST])) + more
+    if not np.isnan(shares).any():
+        shares = shares if shares.ndim else np.array([1 - shares, shares])
+        names = [f"{names[k]} {shares[k]:.1%}" for k in np.argsort(-shares, kind="stable")]
+    more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
+    return ", ".join(map(str, names[:MOST])) + more
 
 
 def _describe_worst(model: Any) -> str:
@@ -155,13 +141,8 @@ def _describe_worst(model: Any) -> str:
     table = pd.DataFrame(model.voters_full_)
     column = "accuracy" if "accuracy" in table else "weight"
     known = table[table[column].notna()].sort_values(column, kind="stable")
-    if not len(known):
-        return "unknown"
-    worst = [
-        f"{row['voter']} ({row['verdict']}, {column} {row[column]:.2f})"
-        for _, row in known.head(WORST).iterrows()
-    ]
-    return ", ".join(worst)
+    worst = known.head(WORST)[["voter", "verdict", column]].itertuples(index=False)
+    return ", ".join(f"{who} ({said}, {column} {x:.2f})" for who, said, x in worst) or UNKNOWN
 
 
 def _describe_next(model: Any) -> str:

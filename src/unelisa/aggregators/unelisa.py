@@ -95,9 +95,8 @@ class UnElisa(PosteriorAggregator):
     empty, and rule "bayes" estimates one reliability for all voters. Voters who never voted or gave
     every item the same vote are left out.
 
-    Where knots of equal degree compete for the last place, `select_experts` decides. If the other
-    choice, or another fixed point of EM with nearly the same likelihood, labels more than 1 % of
-    the items differently, the answer depends on a tie: `reliable_` is False, with a warning.
+    If another choice between knots of equal degree, or another fixed point of EM of nearly the same
+    likelihood, labels more than 1 % of the items differently, `reliable_` is False, with a warning.
 
     Examples
     --------
@@ -170,13 +169,12 @@ class UnElisa(PosteriorAggregator):
         ).fit(votes)
         self.graph_ = self.selector_.graph_
         found = len(self.selector_.experts_)
-        if found < 3:
-            message = (
-                f"only {_count(found, 'expert')} found: reliability needs at least three"
-                if found
-                else "no expert was found: all voters count equally, as in majority vote"
-            )
-            warn_user(message, ExpertsWarning)
+        if found == 0:
+            nobody = "no expert was found: all voters count equally, as in majority vote"
+            warn_user(nobody, ExpertsWarning)
+        elif found < 3:
+            few = f"only {_count(found, 'expert')} found: reliability needs at least three"
+            warn_user(few, ExpertsWarning)
 
     def _estimate(self, votes: Votes, polarity: Floats, found: bool) -> bool:
         """Learn the weights by EM; return whether it converged."""
