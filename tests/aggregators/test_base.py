@@ -1,8 +1,13 @@
+"""What aggregators share: labels, probabilities, sides, and tables for people."""
+
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier
 
+import unelisa as ue
 from unelisa.aggregators import (
     Aggregator,
     LatentIsing,
@@ -14,16 +19,18 @@ from unelisa.aggregators import (
     UnElisa,
 )
 from unelisa.aggregators.base import (
+    as_chances,
     describe_votes,
     idle_reason,
     name_classes,
-    normalize_scores,
-    pair_probabilities,
     pick_classes,
 )
-from unelisa.aggregators.orientation import pool_votes
-from unelisa.errors import VotesError, VotesWarning
+from unelisa.aggregators.latent_ising import CONTRADICTION, read_sides
+from unelisa.aggregators.orientation import find_voter, is_upside_down, pool_votes
+from unelisa.aggregators.tables import tabulate_confusions
+from unelisa.errors import ModelError, VotesError, VotesWarning
 from unelisa.votes import Votes
+from unelisa.votes.ballots import list_ballots
 
 # items x voters: the last voter abstains twice
 VALUES = np.array([[1, 1, 0], [1, -1, 1], [-1, -1, 0], [1, 0, -1]])
@@ -113,20 +120,11 @@ def test_items_without_votes_change_nothing(estimator, empty):
     assert with_empty.voters_.coverage[0] == pytest.approx(200 / (200 + empty))
 
 
-def test_what_a_subclass_must_write():
-    with pytest.raises(NotImplementedError):
-        Aggregator()._fit(TABLE)
-    with pytest.raises(NotImplementedError):
-        Aggregator()._score(TABLE)
-
-
 def test_only_log_odds_give_probabilities():
-    assert not hasattr(Aggregator(), "predict_proba")
     assert not hasattr(OrientedAggregator(), "predict_proba")
-
-
-def test_scikit_learn_takes_them_for_classifiers():
     assert is_classifier(MajorityVote())
+    with pytest.raises(NotImplementedError):
+        Aggregator().fit(TABLE)
 
 
 def test_the_score_counts_items_with_a_known_label_only():
@@ -146,12 +144,12 @@ def test_the_first_of_tied_classes_is_picked_whatever_the_rounding():
 
 def test_probabilities_add_up():
     scores = np.array([[-1000.0, 0.0, -2.0], [3.0, 3.0, 3.0]])
-    chances = normalize_scores(scores)
+    chances = as_chances(scores)
     assert chances.sum(axis=1) == pytest.approx([1.0, 1.0])
     assert chances[1] == pytest.approx([1 / 3] * 3)
     odds = np.array([-2.0, 0.5])
-    two = normalize_scores(np.column_stack([np.zeros(2), odds]))
-    assert two == pytest.approx(pair_probabilities(odds))
+    two = as_chances(np.column_stack([np.zeros(2), odds]))
+    assert two == pytest.approx(as_chances(odds))
 
 
 def test_coverage_overlaps_and_conflicts_by_hand():
@@ -184,3 +182,169 @@ def test_more_than_two_classes_are_described_alike():
     assert told["overlaps"].tolist() == [0.75, 0.75, 0.25]
     assert told["conflicts"].tolist() == [0.5, 0.5, 0.25]
     assert [idle_reason(votes, s) for s in range(3)] == [None, None, "it always gave the same vote"]
+
+
+@pytest.fixture(scope="module")
+def model():
+    rng = np.random.default_rng(0)
+    truth = rng.choice([-1, 1], 300)
+    right = rng.random((300, 5)) < [0.95, 0.6, 0.8, 0.7, 0.75]
+    return ue.LatentIsing().fit(np.where(right, truth[:, None], -truth[:, None]))
+
+
+def test_the_main_columns_are_printed_the_least_accurate_first(model):
+    shown = repr(model.voters_).splitlines()
+    assert shown[0].split() == ["voter", "verdict", "accuracy", "low", "high", "votes"]
+    assert [line.split()[1] for line in (shown[1], shown[5])] == ["v1", "v0"]
+    assert shown[-1].endswith("voters_full_")
+    assert "low" in model.voters_._repr_html_()
+
+
+def test_all_columns_are_there_by_name(model):
+    table = model.voters_
+    wanted = ["voter", "verdict", "family", "accuracy", "accuracy_low", "accuracy_high"]
+    assert type(table[wanted]) is pd.DataFrame
+    assert list(table.columns) == list(model.voters_full_.columns)
+    assert np.all(table.npv_low <= table.npv)
+    assert list(table.voter) == ["v0", "v1", "v2", "v3", "v4"]
+
+
+def test_what_cannot_be_told_is_said():
+    model = ue.LatentIsing().fit([[1, 1], [-1, -1], [1, -1], [1, 1]])
+    assert repr(model.voters_).count("unknown") == 2
+
+
+def test_methods_without_accuracies_print_what_they_have():
+    model = ue.MajorityVote().fit([[1, 1, -1], [-1, -1, 1]])
+    assert repr(model.voters_) == repr(model.voters_full_)
+
+
+def test_confusions_are_one_row_per_voter_and_pair_of_classes():
+    model = ue.MajorityVote().fit([["a", "b"], ["c", "a"], ["b", "b"]])
+    tables = np.arange(18.0).reshape(2, 3, 3)
+    table = tabulate_confusions(model, tables, np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
+    assert list(table) == ["voter", "said", "meant", "probability", "votes"]
+    row = table[(table.voter == "v1") & (table.meant == "b") & (table.said == "c")]
+    assert row[["probability", "votes"]].to_numpy().tolist() == [[tables[1, 1, 2], 5.0]]
+
+
+def test_two_coins_are_confusions_too():
+    rng = np.random.default_rng(0)
+    truth = rng.choice([-1, 1], 300)
+    votes = np.where(rng.random((300, 5)) < 0.8, truth[:, None], -truth[:, None])
+    for model in (ue.DawidSkene(), ue.OneCoinDawidSkene()):
+        table = model.fit(votes).confusions_
+        assert len(table) == 5 * 4
+        sums = table.groupby(["voter", "meant"]).probability.sum()
+        assert sums.to_numpy() == pytest.approx(np.ones(10))
+        assert table.groupby("voter").votes.sum().to_numpy() / 2 == pytest.approx(300)
+    two = ue.DawidSkene().fit(votes)
+    said = two.confusions_.query("said == 1 and meant == 1").probability
+    assert said.to_numpy() == pytest.approx(two.sensitivity_)
+
+
+def test_every_label_says_where_it_comes_from():
+    votes = ue.Votes.of([["b", "b"], ["a", "b"], [None, None], ["b", None], ["b", "a"], ["b", "b"]])
+    table = ue.MajorityVote().fit(votes).labels(votes)
+    assert table["status"].tolist() == [*("model", "tie", "no votes", "model", "tie", "model")]
+    assert table["label"].tolist() == ["b"] * 6  # the more frequent class
+    assert table["probability"].isna().tolist() == [True, False, False, True, False, True]
+
+
+def test_the_summary_says_trust_classes_worst_voters_and_what_is_next(model):
+    shown = str(model.summary())
+    assert [line[:14].strip() for line in shown.splitlines()] == [
+        *("Model", "Trust", "Classes", "Worst voters", "Next")
+    ]
+    assert "expected accuracy" in shown
+    assert shown.index("v1 (") < shown.index("v3 (")
+    coins = np.random.default_rng(0).choice([-1, 1], (90, 4))
+    doubted = ue.MajorityVote().fit(pd.DataFrame(coins, columns=["<b>", *"xyz"])).summary()
+    assert "the labels cannot be relied on: " in repr(doubted)
+    assert "<b>" not in doubted._repr_html_()
+
+
+def test_a_fitted_model_says_what_it_found_without_names(model):
+    assert repr(model).startswith("<LatentIsing(): 2 classes, ")
+    assert repr(ue.LatentIsing()) == "LatentIsing()"
+    assert "v1" not in repr(model)
+
+
+VOTES = Votes.of(np.array([[1, -1, 1], [1, -1, 1], [-1, 1, 1]]))
+SCORES = np.array([1.0, 1.0, -1.0])
+
+
+@pytest.mark.parametrize(
+    ("weights", "upside_down"),
+    [([1, 1, -1], False), ([-1, -1, 1], True), ([2, -1, 0], False), ([1, -2, 0], True)],
+)
+def test_majority_counts_sides_then_weighs_them(weights, upside_down):
+    weights = np.array(weights, dtype=float)
+    assert is_upside_down("majority", VOTES, SCORES, weights) is upside_down
+
+
+def test_an_anchor_is_right_more_often_than_wrong():
+    weights = np.array([1.0, -1.0, 0.0])
+    votes, scores = VOTES.take_items([0, 1, 2] * 2), np.tile(SCORES, 2)
+    assert not is_upside_down(0, votes, scores, weights)
+    assert is_upside_down("v1", votes, scores, weights)
+
+
+@pytest.mark.filterwarnings("ignore:1 of 1 gold labels")
+def test_gold_labels_come_first_unless_they_split_evenly():
+    weights = np.ones(3)
+    against = np.array([-1, 0, 0], dtype=np.int8)
+    even = np.array([1, -1, 0], dtype=np.int8)
+    assert is_upside_down("majority", VOTES, SCORES, weights, against)
+    assert not is_upside_down("majority", VOTES, SCORES, weights, even)
+
+
+@pytest.mark.parametrize(
+    ("agree", "differ", "told"),
+    [
+        (2, 1, "2 of 3 gold labels point one way, which may be chance"),
+        (4, 0, "4 of 4 gold labels"),
+        (6, 0, None),
+        (1, 8, None),
+        (2, 7, "7 of 9 gold labels"),
+    ],
+)
+def test_thin_gold_is_pointed_out(agree, differ, told):
+    gold = np.array([1] * agree + [-1] * differ, dtype=np.int8)
+    votes = Votes.of(np.resize([1, -1], (len(gold), 2)))
+    settle = partial(is_upside_down, "majority", votes, np.ones(len(gold)), np.ones(2), gold)
+    if told is None:
+        assert settle() is (differ > agree)
+    else:
+        with pytest.warns(VotesWarning, match=told):
+            assert settle() is (differ > agree)
+
+
+def test_an_anchor_who_says_nothing_is_pointed_out():
+    silent = Votes.of(np.array([[1, 0], [-1, 0], [1, 0]]), coding="pm1")
+    with pytest.warns(VotesWarning, match="no votes of the anchor can be used"):
+        assert not is_upside_down("v1", silent, SCORES, np.array([1.0, 0.0]))
+
+
+def test_voters_are_found_by_name_or_index():
+    assert find_voter(VOTES.voters, "v2") == 2
+    assert find_voter(VOTES.voters, -1) == 2
+    with pytest.raises(ModelError, match="'majority' or a voter, found 'nobody'"):
+        find_voter(VOTES.voters, "nobody")
+    with pytest.raises(ModelError, match="not among the voters"):
+        find_voter(VOTES.voters, 3)
+
+
+def test_an_anchor_turns_the_reading_around():
+    rng = np.random.default_rng(0)
+    truth = rng.choice([-1, 1], 300)
+    right = rng.random((300, 6)) < 0.8
+    right[:, 5] = ~right[:, 5]  # the anchor is against the others
+    votes = Votes.of(np.where(right, truth[:, None], -truth[:, None]), coding="pm1")
+    ballots, nothing = list_ballots(votes.blocks), np.zeros(300)
+    by_majority = read_sides(votes, ballots, nothing, LatentIsing())
+    by_anchor = read_sides(votes, ballots, nothing, LatentIsing(orient=5))
+    assert np.mean((by_majority.score(ballots) > 0) == (truth > 0)) > 0.9
+    assert np.mean((by_anchor.score(ballots) > 0) == (truth < 0)) > 0.9
+    against = read_sides(votes, ballots, truth.astype(float), LatentIsing(orient=5))
+    assert CONTRADICTION in {reason.text for reason in against.reasons}

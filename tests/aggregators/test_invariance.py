@@ -1,8 +1,7 @@
-"""What must not change a label: the order of voters and items, seeds, and voters who say nothing.
+"""What must not change a label: the order of voters and items, seeds, voters who say nothing.
 
 Where the answer rests on a tie, the model says so: `reliable_` is False and the reason has the
-word "tie", or "chance" where training draws random numbers. It is then not asked for more.
-"""
+word "tie", or "chance" where training draws random numbers. It is then not asked for more."""
 
 import warnings
 from functools import cache
@@ -10,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from scipy.special import logit
 
-from unelisa.aggregators import AGGREGATORS
+from unelisa.aggregators import AGGREGATORS, DawidSkene, StackedRBM
 from unelisa.errors import UnelisaWarning
 from unelisa.simulation.designs import simulate_votes
 from unelisa.votes import Votes
@@ -170,3 +170,31 @@ def test_one_item_more_moves_hardly_any_other_label(name, case):
         changed = decided & (after != before.labels)
         moved = max(moved, float(np.delete(changed, item).mean()))
     assert not before.reliable or moved <= ONE_PERCENT
+
+
+# these weigh voters by agreement with the majority, which no number of items makes right
+NOT_CONSISTENT = {"majority-vote", "wawa", "zero-based-skill"}
+ACCURACIES = np.array([0.9, 0.85, 0.8, 0.75, 0.7, 0.7, 0.65, 0.6, 0.55])
+
+
+@pytest.fixture(scope="module")
+def star():
+    rng = np.random.default_rng(0)
+    truth = np.where(rng.random(20_000) < 0.4, 1, -1).astype(np.int8)
+    right = rng.random((20_000, 9)) < ACCURACIES
+    values = np.where(right, truth[:, None], -truth[:, None]).astype(np.int8)
+    oracle = np.mean(((logit(0.4) + values @ logit(ACCURACIES)) >= 0) == (truth > 0))
+    return Votes.of(values), truth, oracle
+
+
+@pytest.mark.filterwarnings("ignore:the answer depends on chance")
+@pytest.mark.parametrize("name", [name for name in AGGREGATORS if name not in NOT_CONSISTENT])
+def test_consistent_methods_reach_the_oracle(name, star):
+    votes, truth, oracle = star
+    assert AGGREGATORS[name]().fit(votes).score(votes, truth) > oracle - 0.01
+
+
+def test_an_rbm_with_one_unit_reaches_dawid_skenes_optimum(star):
+    votes, truth, _ = star
+    one, two = StackedRBM(hidden=(1,)).fit(votes), DawidSkene().fit(votes)
+    assert one.score(votes, truth) == pytest.approx(two.score(votes, truth), abs=0.01)

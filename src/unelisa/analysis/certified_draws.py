@@ -71,14 +71,13 @@ class Design(NamedTuple):
     def read(cls, text: str) -> "Design":
         """Return the design that a text describes, or raise `ModelError`."""
         try:
-            kind, *parts = text.split()
-            named = dict(part.split("=") for part in parts)
+            named = dict(part.split("=") for part in text.split()[1:])
             found = cls(
                 int(named["seed"]), float(named["above"]), float(named["share"]), named["check"]
             )
         except (KeyError, ValueError):
-            kind, found = "", None
-        if kind != DRAWN or found is None or str(found) != text:
+            found = None
+        if found is None or str(found) != text:
             raise ModelError(
                 "drawn must be random, by-hand or the design that draw_gold returned, found "
                 f"{text[:80]!r}"

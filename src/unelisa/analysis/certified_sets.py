@@ -29,13 +29,9 @@ from unelisa.analysis.error_bounds import Draws, bound_wrong, exclude
 from unelisa.votes import Votes
 
 Floats = NDArray[np.float64]
-
 Flags = NDArray[np.bool_]
-
 Per = Literal["file", "automatic", "class"]
-
 Loss = Literal["wrong", "far", "squared"]
-
 
 SETS = 40  # thresholds that are tried
 STARTS = 5  # sets that share alpha
@@ -103,9 +99,8 @@ def _choose(evidence: Evidence, asked: Asked, alpha: float) -> Choice:
     if not len(evidence.sure):
         return Choice(np.inf, np.nan)
     threshold = choose_set(evidence, asked, alpha)
-    if np.isfinite(threshold):
-        return Choice(threshold, asked.error)
-    return Choice(np.inf, find_reach(evidence, asked, alpha))
+    found = np.isfinite(threshold)
+    return Choice(threshold, asked.error if found else find_reach(evidence, asked, alpha))
 
 
 def list_evidence(

@@ -62,7 +62,11 @@ def certify_rates(  # noqa: PLR0913 - a public signature
     scored = score_items(model, votes)
     codes = read_codes(gold, scored.votes)
     refuse_fitted(model, scored.votes, codes)
-    truth, wanted = number_codes(codes, scored.votes.n_classes), _find_class(scored.classes, label)
+    classes = [str(one) for one in scored.classes]
+    if label is not None and str(label) not in classes:
+        raise ModelError("label is not a class of the votes")
+    wanted = len(classes) - 1 if label is None else classes.index(str(label))
+    truth = number_codes(codes, scored.votes.n_classes)
     named = {str(item): str(group) for item, group in groups.items()}
     known = np.array([named.get(str(item), "") for item in scored.votes.items.tolist()])
     names = sorted(set(known.tolist()) - {""})
@@ -78,13 +82,6 @@ def certify_rates(  # noqa: PLR0913 - a public signature
         rows.append((n, int(drawn.sum()), float(given.mean()), low / n, high / n))
     columns = ["items", "answers", "share", "low", "high"]
     return pd.DataFrame(rows, index=pd.Index(names, name="group"), columns=columns)
-
-
-def _find_class(classes: NDArray[Any], label: Any) -> int:
-    names = [str(one) for one in classes]
-    if label is not None and str(label) not in names:
-        raise ModelError("label is not a class of the votes")
-    return len(names) - 1 if label is None else names.index(str(label))
 
 
 def _bound_count(
@@ -145,7 +142,9 @@ def certify_cohort(
     if not strata:
         raise ModelError("there is no flagged patient to certify")
     patients = list(strata)
-    case = {name: _read_case(charts[name]) for name in patients if name in charts}
+    case = {name: charts[name] == 1 for name in patients if name in charts}
+    if any(charts[name] not in (0, 1) for name in case):
+        raise VotesError("labels of charts must be 0 or 1, 1 for a case")
     draws = _count_strata(strata, case, error)
     removed = len(case) - sum(case.values())
     left = bound_strata(draws, 1 - confidence) - removed
@@ -172,12 +171,6 @@ def certify_cohort(
         f"confidence the PPV is at least {ppv:.2f}"
     )
     return facts
-
-
-def _read_case(label: Any) -> bool:
-    if label not in (0, 1):
-        raise VotesError("labels of charts must be 0 or 1, 1 for a case")
-    return bool(label)
 
 
 def _count_strata(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,11 +122,13 @@ def certify(  # noqa: PLR0913 - a public signature
     >>> found.labels["status"].value_counts().sum() == len(sample.truth)
     np.True_
     """
-    _check_request(error, confidence, per, loss, drawn)
-    if looks not in ("any", "once"):
-        raise ModelError(f"looks must be any or once, found {looks!r}")
+    _check_request(error, confidence, {"per": per, "loss": loss, "looks": looks}, drawn)
     scored = score_items(model, votes)
-    _check_loss(loss, scored)
+    if loss != "wrong" and not (scored.votes.ordered and len(scored.classes) > 2):
+        raise ModelError(
+            f"loss {loss!r} needs more than two ordered classes; declare their order, with order= "
+            "or --order"
+        )
     codes = read_codes(gold, scored.votes)
     refuse_fitted(model, scored.votes, codes)
     truth = number_codes(codes, scored.votes.n_classes)
@@ -149,24 +151,17 @@ def read_codes(gold: Any, votes: Votes) -> NDArray[np.int8]:
     return codes
 
 
-def _check_request(error: float, confidence: float, per: str, loss: str, drawn: str) -> None:
-    check_promise(error, confidence, loss)
-    if per not in ("file", "automatic", "class"):
-        raise ModelError(f"per must be file, automatic or class, found {per!r}")
-    if loss not in ("wrong", "far", "squared"):
-        raise ModelError(f"loss must be wrong, far or squared, found {loss!r}")
+def _check_request(error: float, confidence: float, asked: dict[str, str], drawn: str) -> None:
+    check_promise(error, confidence, asked["loss"])
+    for name, kind in (("per", Per), ("loss", Loss), ("looks", Looks)):
+        *others, last = get_args(kind)
+        if asked[name] not in get_args(kind):
+            words = f"{', '.join(others)} or {last}"
+            raise ModelError(f"{name} must be {words}, found {asked[name]!r}")
     if drawn == BY_HAND:
         raise ModelError(
             "gold labels that were chosen by hand say nothing about the other items, so no "
             "guarantee follows from them; draw items at random, with `unelisa review --aim certify`"
-        )
-
-
-def _check_loss(loss: str, scored: Scored) -> None:
-    if loss != "wrong" and not (scored.votes.ordered and len(scored.classes) > 2):
-        raise ModelError(
-            f"loss {loss!r} needs more than two ordered classes; declare their order, with order= "
-            "or --order"
         )
 
 
@@ -211,36 +206,25 @@ def _state(
         "n_certified": n_certified,
         "n_gold": n_gold,
         "n_look": n_look,
-        **_describe_draw(scored, truth, design),
-        "thresholds": [None if np.isinf(x) else float(x) for x in limits],
-        "certifiable_error": _find_reach(choices, n_certified),
-        "votes_sha256": hash_votes(scored.votes),
-        "gold_sha256": hash_columns(scored.votes.items[gold], scored.classes[truth[gold]]),
-        "labels_sha256": hash_columns(*(columns[name] for name in ("item", "label", "status"))),
-    }
-    facts["guarantee"] = _put_into_words(facts)
-    return Guarantee(
-        pd.DataFrame(columns), n_certified, n_gold, asked.error, asked.confidence, facts
-    )
-
-
-def _describe_draw(
-    scored: Scored, truth: NDArray[np.intp], design: Design | None
-) -> dict[str, Any]:
-    return {
         "n_drawn": int(np.count_nonzero(truth != NOT_DRAWN)),
-        "n_wrong": int(np.count_nonzero((truth >= 0) & (truth != scored.label))),
+        "n_wrong": int(np.count_nonzero(gold & (truth != scored.label))),
         "n_unanswered": int(np.count_nonzero(truth == UNANSWERED)),
         "drawn": str(design or "random"),
         "seed": None if design is None else design.seed,
         "drawn_above": None if design is None else design.above,
+        "thresholds": [None if np.isinf(x) else float(x) for x in limits],
+        "certifiable_error": None,
+        "votes_sha256": hash_votes(scored.votes),
+        "gold_sha256": hash_columns(scored.votes.items[gold], scored.classes[truth[gold]]),
+        "labels_sha256": hash_columns(*(columns[name] for name in ("item", "label", "status"))),
     }
-
-
-def _find_reach(choices: list[Choice], n_certified: int) -> float | None:
-    """Return the error that would have been certified; None where something is certified."""
-    found = [choice.reach for choice in choices if np.isfinite(choice.reach)]
-    return None if n_certified or not found else round(min(max(found), 1.0), 4)
+    reached = [choice.reach for choice in choices if np.isfinite(choice.reach)]
+    if reached and not n_certified:
+        facts["certifiable_error"] = round(min(max(reached), 1.0), 4)
+    facts["guarantee"] = _put_into_words(facts)
+    return Guarantee(
+        pd.DataFrame(columns), n_certified, n_gold, asked.error, asked.confidence, facts
+    )
 
 
 _WHAT = {

@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from unelisa.aggregators import AGGREGATORS, Aggregator
 from unelisa.aggregators.base import as_chances
-from unelisa.analysis.scoring import score_classes, score_labels
+from unelisa.analysis.scoring import list_defined, score_classes, score_labels
 from unelisa.errors import ModelError, UnelisaWarning, warn_user
 from unelisa.kernels.compilation import Stopwatch
 from unelisa.votes import Votes
@@ -132,14 +132,9 @@ def rate_scores(
     honest = hasattr(model, "predict_proba")
     if scores.ndim > 1:
         chances = as_chances(scores) if honest else None
-        found = score_classes(truth, scores, chances, ordered=ordered)._asdict()
-        known = {key: _defined(figure) for key, figure in found.items()}
-        return ClassMethodScore(name, **known, seconds=seconds)
-    figures = score_labels(truth, scores, expit(scores) if honest else None)._asdict()
-    shown = {key: _defined(figures[key]) for key in MethodScore._fields if key in figures}
+        found = list_defined(score_classes(truth, scores, chances, ordered=ordered))
+        return ClassMethodScore(name, **found, seconds=seconds)
+    figures = list_defined(score_labels(truth, scores, expit(scores) if honest else None))
+    shown = {key: figures[key] for key in MethodScore._fields if key in figures}
     n_experts = len(model.experts_) if "expert" in model.verdicts else None
     return MethodScore(name, **shown, seconds=seconds, n_experts=n_experts)
-
-
-def _defined(figure: float) -> float | None:
-    return None if np.isnan(figure) else figure

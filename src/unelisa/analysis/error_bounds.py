@@ -102,11 +102,6 @@ def bound_strata(strata: Sequence[Draws], alpha: float) -> float:
     """Return the largest number of wrong items in several strata together, at all looks.
 
     Numbers of wrong items are rounded up to cells, so that the bound is at most too large.
-
-    Examples
-    --------
-    >>> bound_strata([Draws(500, 60, 0, 0.01), Draws(100, 40, 1, 0.05)], 0.05)
-    32.0
     """
     n, found = sum(one.n for one in strata), sum(one.e for one in strata)
     cell = max(np.ceil(n / CELLS), 1.0)

@@ -22,6 +22,7 @@ from unelisa.analysis.rate import ask_model
 from unelisa.analysis.scoring import (
     bound_frequency,
     calibration_error,
+    list_defined,
     score_classes,
     score_labels,
     share_ties,
@@ -34,7 +35,6 @@ from unelisa.votes.blocks import WholeTable
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-
 Shares = list[dict[str, Any]]
 
 LEVEL = 0.9  # of the intervals
@@ -291,11 +291,11 @@ def score_reference(reference: Reference) -> dict[str, Any]:
     if scores.ndim > 1:
         return {"n": len(known), **_score_classes(signs, scores, reference)}
     chances, positive = expit(scores) if reference.has_chances else None, signs > 0
-    scored = score_labels(signs, scores, chances)._asdict()
+    scored = list_defined(score_labels(signs, scores, chances))
     counted = _count_pairs(~positive, scores < 0, 2)
     return {
         "n": len(known),
-        **_defined(scored),
+        **scored,
         "calibration_error": None if chances is None else calibration_error(signs, chances),
         "confusion": dict(zip(CONFUSION, counted.ravel().tolist(), strict=True)),
         "roc": trace_roc(positive, scores),
@@ -306,11 +306,11 @@ def score_reference(reference: Reference) -> dict[str, Any]:
 def _score_classes(signs: NDArray[np.int8], scores: Floats, reference: Reference) -> dict[str, Any]:
     """Return the figures of more than two classes; confusion counts the items [true, labeled]."""
     chances = as_chances(scores) if reference.has_chances else None
-    scored = score_classes(signs, scores, chances, ordered=reference.ordered)._asdict()
+    scored = list_defined(score_classes(signs, scores, chances, ordered=reference.ordered))
     true, picked = signs.view(np.uint8).astype(np.intp) - 1, pick_classes(scores)
     counted = _count_pairs(true, picked, scores.shape[1])
     return {
-        **_defined(scored),
+        **scored,
         "confusion": counted.tolist(),
         "roc": [],
         "calibration": []
@@ -323,10 +323,6 @@ def _count_pairs(true: NDArray[Any], picked: NDArray[Any], n_classes: int) -> ND
     """Return the number of items per true class and label."""
     counted = np.bincount(true * n_classes + picked, minlength=n_classes**2)
     return counted.reshape(n_classes, n_classes)
-
-
-def _defined(figures: dict[str, float]) -> dict[str, float | None]:
-    return {name: None if np.isnan(figure) else figure for name, figure in figures.items()}
 
 
 def trace_roc(positive: Flags, scores: Floats) -> list[list[float]]:

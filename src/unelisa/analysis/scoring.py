@@ -59,6 +59,13 @@ def bound_frequency(share: float, n: float, level: float = 0.95) -> tuple[float,
     return max(middle - reach, 0.0), min(middle + reach, 1.0)
 
 
+def list_defined(figures: Any) -> dict[str, float | None]:
+    """Return figures by name, None for those that are undefined."""
+    return {
+        name: None if np.isnan(figure) else figure for name, figure in figures._asdict().items()
+    }
+
+
 def score_experts(found: ArrayLike, true: ArrayLike) -> ExpertScore:
     """Return hit rate and precision of the experts found; precision is NaN if there are none."""
     hits = len(np.intersect1d(np.asarray(found), np.asarray(true)))
@@ -77,13 +84,14 @@ def score_labels(
     correct = (1 + truth * np.sign(scores)) / 2
     positive, predicted = truth > 0, scores >= 0
     recalls = [_mean(correct[positive]), _mean(correct[~positive])]
-    ppv = _mean(positive[predicted])
-    npv = _mean(~positive[~predicted])
+    ppv, npv, loss = _mean(positive[predicted]), _mean(~positive[~predicted]), float("nan")
+    if probabilities is not None:
+        loss = _loss(np.where(positive, probabilities[known], 1 - probabilities[known]))
     return LabelScore(
         accuracy=_mean(correct),
         balanced_accuracy=float(np.mean(recalls)),
         auc=_auc(positive, scores),
-        log_loss=float("nan") if probabilities is None else _log_loss(truth, probabilities[known]),
+        log_loss=loss,
         ppv=ppv,
         npv=npv,
         f_score=_ratio(2 * ppv * npv, ppv + npv),
@@ -129,37 +137,26 @@ def score_classes(
     np.add.at(confusion, true, shares)
     met, right = confusion.sum(axis=1), np.diag(confusion)
     found = met + confusion.sum(axis=0)
-    chances = None if probabilities is None else probabilities[known]
-    undefined = float("nan")
     steps = np.abs(np.arange(n_classes) - true[:, None])
+    loss = gap = float("nan")
+    if probabilities is not None:
+        chances = probabilities[known]
+        loss = _loss(chances[rows, true])
+        gap = _mean_gap(share_ties(chances)[rows, true], chances.max(axis=1), n_bins=10)
     return ClassScore(
         accuracy=_mean(shares[rows, true]),
         balanced_accuracy=_mean((right / np.maximum(met, 1))[met > 0]),
         macro_f1=_mean((2 * right / np.maximum(found, 1e-300))[found > 0]),
-        log_loss=undefined if chances is None else _loss(chances[rows, true]),
-        calibration_error=undefined if chances is None else _miscalibration(true, chances),
-        mean_absolute_error=_mean((shares * steps).sum(axis=1)) if ordered else undefined,
+        log_loss=loss,
+        calibration_error=gap,
+        mean_absolute_error=_mean((shares * steps).sum(axis=1)) if ordered else float("nan"),
     )
 
 
 def share_ties(scores: Floats) -> Floats:
-    """Return per item (row) 1 for the class of the largest score, shared equally where tied.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> share_ties(np.array([[0.2, 0.4, 0.4]]))
-    array([[0. , 0.5, 0.5]])
-    """
+    """Return per item (row) 1 for the class of the largest score, shared equally where tied."""
     best = scores >= scores.max(axis=1, keepdims=True) - ROUNDING
     return np.asarray(best / best.sum(axis=1, keepdims=True))
-
-
-def _miscalibration(true: NDArray[np.intp], chances: Floats, n_bins: int = 10) -> float:
-    """Return the expected calibration error of the predicted class's probability."""
-    sure = chances.max(axis=1)
-    right = share_ties(chances)[np.arange(len(true)), true]
-    return _mean_gap(right, sure, n_bins)
 
 
 def calibration_error(truth: NDArray[np.int8], probabilities: Floats, n_bins: int = 10) -> float:
@@ -184,10 +181,6 @@ def _auc(positive: NDArray[np.bool_], scores: Floats) -> float:
     ranks, n_positive = rankdata(scores), int(positive.sum())
     above = ranks[positive].sum() - n_positive * (n_positive + 1) / 2
     return float(above / (n_positive * (len(positive) - n_positive)))
-
-
-def _log_loss(truth: NDArray[np.int8], probabilities: Floats) -> float:
-    return _loss(np.where(truth > 0, probabilities, 1 - probabilities))
 
 
 def _loss(right: Floats) -> float:

@@ -186,7 +186,9 @@ class Learned(NamedTuple):
     @classmethod
     def of(cls, fitted: Any) -> "Learned":
         """Return what a fitted estimator, `Neighborhoods` or a `VoterGraph` holds."""
-        graph, experts = _find_graph(fitted), None
+        graph, experts = getattr(fitted, "graph_", None), None
+        if isinstance(fitted, Neighborhoods | VoterGraph):
+            graph = VoterGraph.of(fitted.weights) if isinstance(fitted, Neighborhoods) else fitted
         weights = getattr(fitted, "weights_", None)
         polarity = getattr(fitted, "polarity_", None)
         if weights is not None:
@@ -208,15 +210,6 @@ class Learned(NamedTuple):
         weights = None if self.weights is None else -self.weights
         polarity = None if self.polarity is None else -self.polarity
         return self._replace(weights=weights, polarity=polarity, turned=True)
-
-
-def _find_graph(fitted: Any) -> VoterGraph | None:
-    """Return the graph that was learned, if there is one."""
-    if isinstance(fitted, Neighborhoods):
-        return VoterGraph.of(fitted.weights)
-    if isinstance(fitted, VoterGraph):
-        return fitted
-    return getattr(fitted, "graph_", None)
 
 
 def _check_estimator(estimator: Any) -> None:
@@ -292,7 +285,11 @@ def repeat_fits(
         warnings.simplefilter("ignore", UnelisaWarning)
         warnings.simplefilter("always", ConvergenceWarning)
         tried = run_all(attempt, generators, n_jobs, each=lambda _: advance(1))
-    _pass_on(caught)
+    limits = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
+    if limits:
+        first = f"some resamples did not converge; the first warning: {limits[0]}"
+        warn_user(first, ConvergenceWarning)
+    replay_warnings(w for w in caught if not issubclass(w.category, UnelisaWarning))
     draws = [one for one in tried if not isinstance(one, UnelisaError)]
     errors = [one for one in tried if isinstance(one, UnelisaError)]
     many = f"{len(errors)} of {len(tried)} resamples could not be fitted"
@@ -301,15 +298,6 @@ def repeat_fits(
     if errors:
         warn_user(f"{many} and are omitted, the first because {errors[0]}", UnelisaWarning)
     return draws
-
-
-def _pass_on(caught: list[warnings.WarningMessage]) -> None:
-    """Give one warning for all fits that did not converge, and other warnings unchanged."""
-    limits = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
-    if limits:
-        first = f"some resamples did not converge; the first warning: {limits[0]}"
-        warn_user(first, ConvergenceWarning)
-    replay_warnings(w for w in caught if not issubclass(w.category, UnelisaWarning))
 
 
 def _sum_up(
