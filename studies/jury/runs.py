@@ -26,10 +26,9 @@ from studies.records import Json, make_archive, merge_sets, open_results, read_l
 from studies.sets import Reader, is_listed, list_sets, read_known
 from unelisa.aggregators import LatentIsing, MajorityVote
 from unelisa.analysis.judged import Judged
-from unelisa.analysis.labels_needed import count_labels
 from unelisa.analysis.rate import Rate, correct_shares
 from unelisa.analysis.scoring import bound_frequency, share_ties
-from unelisa.analysis.suggestions.smaller import find_smaller_panel
+from unelisa.analysis.suggestions.advice import count_labels, find_smaller_panel
 from unelisa.errors import ModelError
 from unelisa.jury.panel import find_truth
 from unelisa.jury.systems import Truth, describe_systems

@@ -13,8 +13,7 @@ from scipy.special import entr
 from unelisa.aggregators import DawidSkene, LatentIsing
 from unelisa.analysis.suggestions import plan_batch, share_evenly
 from unelisa.analysis.suggestions.batch import Terms
-from unelisa.analysis.suggestions.gains import Criterion
-from unelisa.analysis.suggestions.panels import build_panel
+from unelisa.analysis.suggestions.gains import Criterion, build_panel
 from unelisa.votes import Votes
 from unelisa.votes.ballots import list_ballots
 

@@ -6,8 +6,8 @@ from scipy.special import expit
 
 from report.judging import family_model, findings_of, fit_quietly, page_of
 from unelisa.aggregators import DawidSkene, LatentIsing
-from unelisa.analysis import prevalence
-from unelisa.analysis.prevalence import find_offset
+from unelisa.analysis import rate as prevalence
+from unelisa.analysis.rate import find_offset
 from unelisa.report.page import render_report
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from unelisa.aggregators import Aggregator
 from unelisa.analysis.judged import Judged
-from unelisa.analysis.suggestions.smaller import find_smaller_panel
+from unelisa.analysis.suggestions.advice import find_smaller_panel
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.fitting import LONGEST_FAMILIES, fit_model, tell_worst

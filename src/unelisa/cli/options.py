@@ -359,7 +359,7 @@ def read_stated(texts: Sequence[str] | None, model: "Aggregator") -> dict[str, A
     >>> read_stated(["poor=.3", "fair=.2-.4"], LatentIsing())
     {'prevalence': {'poor': 0.3, 'fair': (0.2, 0.4)}}
     """
-    from unelisa.analysis.prevalence import takes_prevalence
+    from unelisa.analysis.rate import takes_prevalence
 
     if not texts:
         return {}

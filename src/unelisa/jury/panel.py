@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
 from unelisa.analysis.judged import MOST_LISTED, Judged, estimate_shares
-from unelisa.analysis.labels_needed import count_labels
+from unelisa.analysis.suggestions.advice import count_labels
 from unelisa.jury.coefficients import (
     bound_effective,
     count_classes,

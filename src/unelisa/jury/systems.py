@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, fdtrc, logit, ndtri
 
 from unelisa.analysis.judged import LEVEL, Judged
-from unelisa.analysis.prevalence import find_offset
+from unelisa.analysis.rate import find_offset
 from unelisa.jury.intervals import FLAT, bound_ranks, compare_all
 from unelisa.votes import Votes
 from unelisa.votes.coding import encode_classes

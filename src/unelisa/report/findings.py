@@ -23,7 +23,7 @@ from unelisa.analysis.judged import (
     estimate_shares,
     score_reference,
 )
-from unelisa.analysis.prevalence import trace_prevalence
+from unelisa.analysis.rate import trace_prevalence
 from unelisa.outputs import make_plain
 from unelisa.report.answer import describe_answer, list_checks
 from unelisa.report.cautions import list_cautions

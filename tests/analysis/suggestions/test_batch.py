@@ -8,8 +8,7 @@ import unelisa as ue
 from analysis.suggestions.crowds import NAMES, draw_crowd, fit
 from unelisa.analysis.suggestions import batch
 from unelisa.analysis.suggestions.batch import Terms, ask_everybody, plan_questions, without
-from unelisa.analysis.suggestions.gains import await_vote, form_belief, measure_gains
-from unelisa.analysis.suggestions.panels import build_panel
+from unelisa.analysis.suggestions.gains import await_vote, build_panel, form_belief, measure_gains
 from unelisa.votes.ballots import list_ballots
 
 

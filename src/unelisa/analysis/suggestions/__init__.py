@@ -1,9 +1,7 @@
 """Which votes to buy next: on which items, and from whom.
 
-::
-
-    fitted model -> panel (panels.py) -> beliefs about items (beliefs.py) -> gains (gains.py)
-                 -> a batch of questions (batch.py), and who repeats whom (overlap.py)
+gains.py: a fitted model's panel, and what a vote gains; batch.py: a batch of questions; advice.py:
+human labels that would settle a jury, and judges that it can do without.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,8 +19,7 @@ from unelisa.analysis.suggestions.batch import (
     plan_questions,
     without,
 )
-from unelisa.analysis.suggestions.gains import WORTH, Criterion
-from unelisa.analysis.suggestions.panels import Panel, build_panel, can_suggest
+from unelisa.analysis.suggestions.gains import WORTH, Criterion, Panel, build_panel, can_suggest
 from unelisa.errors import ModelError, VotesWarning, warn_user
 from unelisa.estimator import COUNT
 from unelisa.votes import Votes

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from unelisa.analysis.suggestions.gains import (
     Criterion,
+    Panel,
     await_label,
     await_vote,
     bound_gains,
@@ -26,7 +27,6 @@ from unelisa.analysis.suggestions.gains import (
     measure_gains,
     measure_label_gains,
 )
-from unelisa.analysis.suggestions.panels import Panel
 from unelisa.votes.ballots import RUN, Ballots, Floats, Sums, take_ballots
 from unelisa.votes.blocks import ItemBlocks
 
