@@ -244,16 +244,11 @@ def hash_columns(*columns: Any) -> str:
     """Return the SHA-256 of columns of names."""
     digest = sha256()
     for column in columns:
-        # as files hold them, which is as they are where there are only letters and digits
-        texts = map(str, np.asarray(column, dtype=object).tolist())
-        odd: dict[str, str] = {}
-        safe = [
-            text
-            if text.isalnum()
-            else odd.get(text) or odd.setdefault(text, str(defuse_cell(text)))
-            for text in texts
-        ]
-        digest.update(json.dumps(safe).encode())
+        texts = list(map(str, np.asarray(column, dtype=object).tolist()))
+        if not "".join(texts).isalnum():  # as files hold them
+            safe = {text: str(defuse_cell(text)) for text in dict.fromkeys(texts)}
+            texts = [safe[text] for text in texts]
+        digest.update(json.dumps(texts).encode())
     return digest.hexdigest()
 
 
