@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import binom
 
-from studies.certify.runs import DAWID_SKENE, FEWER_DRAWS, OURS, mean_needed
+from studies.certify.runs import DAWID_SKENE, FEWER_DRAWS, ONE_SET, OURS, SHARE, mean_needed
 from studies.markdown import join_blocks, markdown_table, share
 from studies.records import Json
 
@@ -47,12 +47,13 @@ _UNSURE = """On the {n} sets whose labels `LatentIsing` calls unreliable, promis
 _NEEDED = """## How many answers it takes
 
 Answers until half of the items are delivered, certified or answered (95 % confidence, with a look
-after every ten): the median over the draws, and its mean over the sets where both this way and
-random gold with vote shares get there with at most 800 answers on at most a quarter of the items.
+after every ten): the median over the draws, and its mean over the sets where both ways get there
+with at most 800 answers on at most a quarter of the items.
 *Surest half*: `draw_gold(share=.5)`, gold only from the half of the items that is to be certified,
 in the order of the probabilities. *Random*: gold from all items, which are trusted in the order of
-the probabilities or of the share of votes. *Only these*: sets where random gold with vote shares
-gets there and this way does not. Labeling everything takes as many answers as there are items.
+the probabilities or of the share of votes. *One set*: the same, but only the surest half is tested,
+with all of alpha, which makes the comparison harder. *Only*: sets where only this way, or only the
+other, gets there. Labeling everything takes as many answers as there are items.
 
 Two strata of the surest half, with more draws where the model is less sure, were tried too and
 needed 1.4 times as many answers as equal chances: a bound for every division of the errors between
@@ -62,7 +63,14 @@ _WAYS = {
     "share, drawn so": "share of votes, surest half",
     OURS: "`LatentIsing`, random",
     DAWID_SKENE: "Dawid-Skene, random",
+    SHARE: "share of votes, random",
+    ONE_SET: "share of votes, random, one set",
 }
+_COMPARED = [
+    *((way, SHARE) for way in _WAYS if way != SHARE),
+    ("ours", ONE_SET),
+    ("ours", DAWID_SKENE),
+]
 
 
 def render_certify(archive: Json) -> str:
@@ -116,14 +124,15 @@ def _list_broken(rows: Sequence[Json]) -> str:
 def _list_needed(rows: Sequence[Json]) -> str:
     lines = []
     for error in rows[0]["needed"]:
-        for way, words in _WAYS.items():
-            found = mean_needed(rows, error, way)
+        for way, other in _COMPARED:
+            found = mean_needed(rows, error, way, other)
             if found is not None:
-                sets, own, other, only = found
-                ratio = share(own / other, 2)
-                means = f"{own:.0f}", f"{other:.0f}", ratio
-                lines.append([f"{float(error):.0%}", words, sets, *means, only])
-    heads = ["error", "answers", "sets", "mean", "random, share of votes", "ratio", "only these"]
+                ratio = share(found.own / found.other, 2)
+                means = f"{found.own:.0f}", f"{found.other:.0f}", ratio
+                only = f"{found.only_own} / {found.only_other}"
+                ways = _WAYS[way], _WAYS[other]
+                lines.append([f"{float(error):.0%}", *ways, found.sets, *means, only])
+    heads = ["error", "answers", "compared with", "sets", "mean", "of the other", "ratio", "only"]
     return markdown_table(heads, lines)
 
 

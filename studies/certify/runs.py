@@ -33,13 +33,24 @@ PAUSE, MOST_ANSWERS, MOST_SHARE = 10, 800, 0.25  # answers between looks, and at
 WANTED = 0.5  # share of the items that is to be delivered
 MOST_ITEMS = 20_000
 OURS, SHARE, DAWID_SKENE, SHUFFLED = "LatentIsing", "share of votes", "Dawid-Skene", "shuffled"
-# how the items are ordered, and whether only the surest half is drawn from
+ONE_SET = "share of votes, one set"
+
+
+class Way(NamedTuple):
+    """How the items are ordered, and whether only the surest half is drawn from, and certified."""
+
+    order: str
+    drawn: bool = False
+    certified: bool = False
+
+
 WAYS = {
-    "ours": (OURS, True),
-    "share, drawn so": (SHARE, True),
-    OURS: (OURS, False),
-    SHARE: (SHARE, False),
-    DAWID_SKENE: (DAWID_SKENE, False),
+    "ours": Way(OURS, drawn=True, certified=True),
+    "share, drawn so": Way(SHARE, drawn=True, certified=True),
+    OURS: Way(OURS),
+    SHARE: Way(SHARE),
+    ONE_SET: Way(SHARE, certified=True),
+    DAWID_SKENE: Way(DAWID_SKENE),
 }
 STAMP = stamp_with(f"{__name__}:run_set")
 _DIGITS = 4
@@ -145,17 +156,17 @@ def peek(population: Population, answers: int, draws: int) -> float:
     return round(float(np.mean(broken)), _DIGITS)
 
 
-def count_answers(population: Population, error: float, draws: int, *, chosen: bool) -> int | None:
+def count_answers(population: Population, error: float, draws: int, way: Way) -> int | None:
     """Return how many answers deliver half of the items, the median over the draws.
 
     Somebody looks after every `PAUSE` answers and stops as soon as half of the items are certified
     or answered. Answers on a quarter of the items, or `MOST_ANSWERS`, are the most; None: the
-    median needs more. If `chosen`, only the surest half of the items is drawn from.
+    median needs more.
     """
-    asked = ask_any(error, 0.95)
-    if chosen:
+    asked, n = ask_any(error, 0.95), len(population.truth)
+    if way.certified:
         asked = ask_surest(population, error, 0.95, WANTED)
-    n, frame = len(population.truth), find_frame(population, asked)
+    frame = find_frame(population, asked) if way.drawn else np.arange(n)
     most = min(MOST_ANSWERS, int(n * MOST_SHARE), len(frame))
     needed = []
     for drawn in _draw(frame, most, draws):
@@ -199,8 +210,7 @@ def compare_answers(
 ) -> dict[str, int | None]:
     """Return the answers needed by ways to draw and to order the items."""
     return {
-        name: count_answers(populations[who], error, draws, chosen=chosen)
-        for name, (who, chosen) in WAYS.items()
+        name: count_answers(populations[way.order], error, draws, way) for name, way in WAYS.items()
     }
 
 
@@ -244,15 +254,22 @@ def collect_certify(folder: Path, archived: Json | None = None) -> Json:
     return make_archive(certified=merge_sets(old, new))
 
 
-def mean_needed(rows: Sequence[Json], error: str, way: str) -> tuple[int, float, float, int] | None:
-    """Return how a way compares with random gold and vote shares.
+class Needed(NamedTuple):
+    """How a way compares with another: sets where both get there, means, sets of one only."""
 
-    On how many sets both get there, their means, and on how many sets only the latter does.
-    """
-    found = [row["needed"][error] for row in rows if row["needed"][error][SHARE] is not None]
-    both = [(x[way], x[SHARE]) for x in found if x.get(way) is not None]
-    pairs = np.array(both, dtype=np.float64)
-    if not len(pairs):
+    sets: int
+    own: float
+    other: float
+    only_own: int
+    only_other: int
+
+
+def mean_needed(rows: Sequence[Json], error: str, way: str, other: str = SHARE) -> Needed | None:
+    """Return how a way compares with another, by default with random gold and vote shares."""
+    found = [(row["needed"][error].get(way), row["needed"][error].get(other)) for row in rows]
+    both = [pair for pair in found if None not in pair]
+    if not both:
         return None
-    own, other = pairs.mean(axis=0).tolist()
-    return len(pairs), own, other, len(found) - len(pairs)
+    only = [sum(pair[k] is not None and pair[1 - k] is None for pair in found) for k in (0, 1)]
+    own, against = np.mean(np.array(both, dtype=np.float64), axis=0).tolist()
+    return Needed(len(both), own, against, *only)

@@ -1,5 +1,7 @@
 """Labels with a guarantee from random gold labels, guarantees for groups, and the bounds."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -133,6 +135,27 @@ def test_ordered_classes_have_losses_of_their_own(ratings, loss, error):
     )
     lost = (np.abs(gaps) >= 2).mean() if loss == "far" else (gaps**2).mean()
     assert lost <= error
+    words = (
+        "at most 2% labels off by more" if loss == "far" else "squared difference of at most 0.3"
+    )
+    assert words in str(found)
+    few = ue.certify(model, votes, dict(list(gold.items())[:20]), 1e-6, loss=loss)
+    reach = few.certificate["certifiable_error"]
+    unit = f"{reach:.2g} can" if loss == "squared" else f"{100 * reach:.2g}% can"
+    assert unit in str(few)
+
+
+@pytest.mark.filterwarnings("ignore:the labels cannot be relied on")
+def test_the_plan_and_the_draw_are_those_of_the_loss(ratings):
+    """Hardly a label is off by more than one class, so that more can be certified."""
+    votes, _, model = ratings
+    plans = {k: plan_certification(model, votes, 0.05, loss=k)[-1] for k in ("wrong", "far")}
+    assert plans["wrong"].certified < plans["far"].certified
+    drawn = {k: len(draw_gold(model, votes, 0.05, loss=k).places) for k in plans}
+    assert drawn["wrong"] < drawn["far"]
+    nothing = plan_certification(model, votes, 1e-5)
+    assert len(nothing) > 1
+    assert nothing[-1].certified == 0
 
 
 @pytest.mark.parametrize("share", [None, 0.5])
@@ -210,8 +233,9 @@ def test_what_gives_no_guarantee_is_refused(crowd):
         ue.certify(model, votes, gold, drawn="by-hand")
     with pytest.raises(ModelError, match="fitted to 100 of the 100 gold labels"):
         ue.certify(ue.LatentIsing().fit(votes, y=gold), votes, gold)
-    with pytest.raises(ModelError, match="needs more than two ordered classes"):
-        ue.certify(model, votes, gold, loss="far")
+    for refuse in (partial(ue.certify, gold=gold), plan_certification, draw_gold):
+        with pytest.raises(ModelError, match="needs more than two ordered classes"):
+            refuse(model, votes, loss="far")
     with pytest.raises(ModelError, match="a method with probabilities"):
         ue.certify(ue.MajorityVote().fit(votes), votes, gold)
     with pytest.raises(VotesError, match="1 of the 101 items with gold labels are not among"):
@@ -344,6 +368,18 @@ def test_one_look_gives_the_exact_bound(n, k, e):
     assert bound_wrong(Draws(n, k, e, 0.05), 0.05, once=True) == max(possible)
 
 
+@pytest.mark.parametrize(("n", "k", "e"), [(500, 120, 0), (2000, 150, 6), (900, 300, 40)])
+def test_mapies_test_excludes_no_number_that_the_exact_bound_allows(n, k, e):
+    """Its p-values, by Hoeffding and Bentkus, are bounds of the same probability."""
+    reason = "MAPIE, the independent check, comes with the test extra"
+    methods = pytest.importorskip("mapie.risk_control.methods", reason=reason)
+    risks = np.arange(e + 1, n - k + e + 1) / n
+    chances = methods.compute_hoeffding_bentkus_p_value(np.array([e / k]), k, risks)[0]
+    possible = round(risks[chances > 0.05].max() * n)
+    bound = bound_wrong(Draws(n, k, e, 0.05), 0.05, once=True)
+    assert 0.5 * possible < bound <= possible
+
+
 @pytest.mark.parametrize(("n", "k", "e"), [(50, 20, 0), (50, 20, 3), (200, 60, 5), (10, 10, 4)])
 def test_many_looks_give_the_largest_number_that_is_not_excluded(n, k, e):
     draws = Draws(n, k, e, 0.05)
@@ -352,6 +388,8 @@ def test_many_looks_give_the_largest_number_that_is_not_excluded(n, k, e):
     assert max(possible) >= bound_wrong(draws, 0.05, once=True)
 
 
+# confseq, which has bounds at all looks, is no reference here: its release (0.0.11) is source that
+# needs a C++ compiler and NumPy 1
 @pytest.mark.parametrize("wrong", [2, 15, 40])
 def test_the_ratio_is_a_supermartingale_that_begins_at_one(wrong):
     """Its mean is the chance that the prior gives to draws which so many wrong items allow."""

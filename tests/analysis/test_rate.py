@@ -77,6 +77,23 @@ def test_a_good_model_makes_the_interval_narrower(items):
     assert width[1] < 0.85 * gold_alone(truth, 50)[1]
 
 
+def test_with_many_labels_the_interval_is_that_of_ppi_python():
+    reason = "ppi-python, the independent check, comes with the test extra"
+    ppi = pytest.importorskip("ppi_py", reason=reason)
+    rng = np.random.default_rng(0)
+    own = rng.random(100_000) < 0.3
+    chance = MODELS["good"](own, rng.random(len(own)))  # ppi-python has no lambda above 1
+    drawn = rng.choice(len(own), 800, replace=False)
+    rest = np.setdiff1d(np.arange(len(own)), drawn)
+    low, high = ppi.ppi_mean_ci(own[drawn] * 1.0, chance[drawn], chance[rest], alpha=1 - LEVEL)
+    labels, chances = two_sides(own, chance)
+    known = np.zeros_like(labels)
+    known[drawn] = labels[drawn]
+    found = correct_shares(known, chances, LEVEL)[1]
+    assert found.share == pytest.approx((low[0] + high[0]) / 2, abs=0.001)
+    assert (found.low, found.high) == pytest.approx((low[0], high[0]), abs=0.002)
+
+
 def test_rare_classes_and_few_labels_are_covered():
     rng = np.random.default_rng(5)
     own = rng.random(4000) < 0.04

@@ -7,7 +7,7 @@ that these items were drawn and answered in this order.
 
 import json
 from hashlib import sha256
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,11 @@ from unelisa.analysis.certified_sets import (
     UNANSWERED,
     Asked,
     Evidence,
+    Loss,
     Scored,
     choose_set,
+    expect_loss,
+    list_kinds,
 )
 from unelisa.errors import ModelError
 from unelisa.estimator import check_level
@@ -47,12 +50,28 @@ def score_items(model: Any, votes: Any) -> Scored:
     chances = model.predict_proba(table)
     label = pick_classes(chances, model.tie_order_)
     sure = np.round(chances[np.arange(len(label)), label], ROUNDING)
-    return Scored(table, label, sure, model.classes_)
+    tails, n_classes = None, table.n_classes
+    if table.ordered and n_classes > 2:
+        distance = np.abs(np.arange(n_classes) - label[:, None])
+        parts = [(chances * (distance >= d)).sum(axis=1) for d in range(1, n_classes)]
+        tails = np.stack(parts, axis=1)
+    return Scored(table, label, sure, model.classes_, tails)
+
+
+def check_loss(loss: str, scored: Scored) -> None:
+    """Refuse a loss that the classes do not have."""
+    if loss != "wrong" and scored.tails is None:
+        raise ModelError(
+            f"loss {loss!r} needs more than two ordered classes; declare their order, with order= "
+            "or --order"
+        )
 
 
 def check_promise(error: float, confidence: float, loss: str = "wrong") -> None:
     """Refuse an error or a confidence that cannot be promised."""
     check_level(confidence)
+    if loss not in get_args(Loss):
+        raise ModelError(f"loss must be wrong, far or squared, found {loss!r}")
     if not error > 0:
         raise ModelError(f"error must be positive, for example .05, found {error!r}")
     if loss != "squared" and error >= 1:
@@ -133,7 +152,13 @@ class Drawn(NamedTuple):
 
 
 def draw_gold(
-    model: Any, votes: Any, error: float = 0.05, *, share: float | None = None, seed: int = 0
+    model: Any,
+    votes: Any,
+    error: float = 0.05,
+    *,
+    loss: Loss = "wrong",
+    share: float | None = None,
+    seed: int = 0,
 ) -> Drawn:
     """Return the items to answer for a certificate, in the order in which to answer them.
 
@@ -151,9 +176,10 @@ def draw_gold(
     >>> str(ue.certify(model, sample.votes, first, drawn=drawn.design))[:41]
     'with 95% confidence, at most 5% wrong lab'
     """
-    check_promise(error, 0.95)
+    check_promise(error, 0.95, loss)
     scored = score_items(model, votes)
-    design = Design(seed, find_frame_limit(scored, error, share), share or 0.0, "")
+    check_loss(loss, scored)
+    design = Design(seed, find_frame_limit(scored, error, share, loss), share or 0.0, "")
     order = design.order(scored)
     design = design._replace(check=_check_order(scored, order))
     return Drawn(np.asarray(scored.votes.items)[order], order, str(design))
@@ -169,12 +195,13 @@ class Plan(NamedTuple):
     above: float  # `draw_gold` draws from the items whose label has at least this probability
 
 
-def plan_certification(
+def plan_certification(  # noqa: PLR0913 - a public signature
     model: Any,
     votes: Any,
     error: float = 0.05,
     confidence: float = 0.95,
     *,
+    loss: Loss = "wrong",
     looks: Looks = "any",
     share: float | None = None,
 ) -> list[Plan]:
@@ -192,31 +219,38 @@ def plan_certification(
     >>> plan[-1].certified > 0.5
     True
     """
-    check_promise(error, confidence)
+    check_promise(error, confidence, loss)
     scored = score_items(model, votes)
-    above, factors = find_frame_limit(scored, error, share), _find_factors(model)
+    check_loss(loss, scored)
+    above, factors = find_frame_limit(scored, error, share, loss), _find_factors(model)
     once, whole = looks == "once", share is not None
-    asked = Asked(error, confidence, "file", "wrong", above, once, whole)
-    own = np.sort(scored.sure[scored.sure >= above])[::-1]
+    asked = Asked(error, confidence, "file", loss, above, once, whole)
+    own = np.flatnonzero(scored.sure >= above)
+    own = own[np.argsort(-scored.sure[own], kind="stable")]
+    tails = None if scored.tails is None else scored.tails[own]
+    frame = scored._replace(label=scored.label[own], sure=scored.sure[own], tails=tails)
     part = len(own) / len(scored.sure)
     rows = []
     for answers in [n for n in ANSWERS if n <= max(len(own), ANSWERS[0])]:
-        shares = [_expect(own, answers, x, asked) for x in factors]
+        shares = [_expect(frame, answers, x, asked) for x in factors]
         middle, low, high = (float(share * part) for share in shares)
         rows.append(Plan(answers, middle, min(low, middle), max(high, middle), above))
     most = max(row.certified for row in rows)
     enough = next(k for k, row in enumerate(rows) if row.certified >= NEARLY_ALL * most)
-    return rows[: enough + 1]
+    return rows[: enough + 1] if most else rows
 
 
-def find_frame_limit(scored: Scored, error: float, share: float | None) -> float:
+def find_frame_limit(
+    scored: Scored, error: float, share: float | None, loss: Loss = "wrong"
+) -> float:
     """Return the probability from which items may be certified: less sure ones are not drawn."""
-    sure = np.sort(scored.sure)[::-1]
+    order = np.argsort(-scored.sure, kind="stable")
+    sure = scored.sure[order]
     if share is not None:
         if not 0 < share <= 1:
             raise ModelError(f"share must be above 0 and at most 1, found {share!r}")
         return float(sure[int(np.ceil(share * len(sure))) - 1])
-    expected = np.cumsum(1 - sure) / np.arange(1, len(sure) + 1)
+    expected = np.cumsum(expect_loss(scored, loss)[order]) / np.arange(1, len(sure) + 1)
     fine = np.flatnonzero(expected <= NEAR * error)
     return float(sure[fine[-1]]) if len(fine) else float(np.quantile(sure, 0.75))
 
@@ -231,13 +265,15 @@ def _find_factors(model: Any) -> tuple[float, float, float]:
     return 1.0, most, least
 
 
-def _expect(sure: Floats, answers: int, factor: float, asked: Asked) -> float:
+def _expect(frame: Scored, answers: int, factor: float, asked: Asked) -> float:
     """Return the share of the items that answers certify if `factor` times as many are wrong."""
-    drawn = np.full(len(sure), answers / len(sure))
-    wrong = drawn * np.minimum(factor * (1 - sure), 1)
-    evidence = Evidence(sure, drawn, [(1.0, wrong)], float(answers))
+    drawn = np.full(len(frame.sure), answers / len(frame.sure))
+    kinds = list_kinds(asked.loss, len(frame.classes))
+    losses = [(weight, drawn * np.minimum(factor * frame.expect(d), 1)) for weight, d in kinds]
+    expected = expect_loss(frame, asked.loss)
+    evidence = Evidence(frame.sure, drawn, losses, float(answers), expected)
     found = choose_set(evidence, asked, 1 - asked.confidence)
-    return float(np.mean(sure >= found))
+    return float(np.mean(frame.sure >= found))
 
 
 def hash_columns(*columns: Any) -> str:

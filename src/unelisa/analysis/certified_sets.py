@@ -58,6 +58,12 @@ class Scored(NamedTuple):
     label: NDArray[np.intp]  # class of each item, from 0
     sure: Floats  # probability of the label
     classes: NDArray[Any]
+    # of ordered classes: P(the label is off by d classes or more), items x d from 1
+    tails: Floats | None = None
+
+    def expect(self, distance: int) -> Floats:
+        """Return the model's probability that each label is off by so many classes or more."""
+        return 1 - self.sure if distance == 1 or self.tails is None else self.tails[:, distance - 1]
 
 
 class Evidence(NamedTuple):
@@ -67,6 +73,7 @@ class Evidence(NamedTuple):
     drawn: Flags
     losses: list[tuple[float, Flags]]  # weights, and which labels have an error of this kind
     delivered_gold: float  # gold labels that are delivered with a certified set
+    expected: Floats  # loss by the model
 
 
 class Sets(NamedTuple):
@@ -76,7 +83,7 @@ class Sets(NamedTuple):
     items: Floats
     drawn: Floats
     found: list[tuple[float, Floats]]  # errors of each kind that gold labels show, with weights
-    expected: Floats  # share of wrong labels by the model
+    expected: Floats  # mean loss by the model
     delivered: Floats  # labels that are given if the set is certified
 
 
@@ -114,13 +121,24 @@ def list_evidence(
     known, drawn = truth[own], truth[own] != NOT_DRAWN
     far = np.where(drawn, np.abs(scored.label[own] - known), 0)
     far[known == UNANSWERED] = len(scored.classes) - 1
-    kinds = {
-        "wrong": [(1.0, far >= 1)],
-        "far": [(1.0, far >= 2)],
-        "squared": [(2.0 * d - 1, far >= d) for d in range(1, len(scored.classes))],
-    }
+    losses = [(weight, far >= d) for weight, d in list_kinds(asked.loss, len(scored.classes))]
     with_gold = 0.0 if asked.per == "automatic" else float(many)
-    return Evidence(scored.sure[own], drawn, kinds[asked.loss], with_gold)
+    return Evidence(
+        scored.sure[own], drawn, losses, with_gold, expect_loss(scored, asked.loss)[own]
+    )
+
+
+def list_kinds(loss: Loss, n_classes: int) -> list[tuple[float, int]]:
+    """Return the kinds of errors whose sum is a loss: weights, and off by how many classes."""
+    if loss == "squared":
+        return [(2.0 * d - 1, d) for d in range(1, n_classes)]
+    return [(1.0, 1 if loss == "wrong" else 2)]
+
+
+def expect_loss(scored: Scored, loss: Loss) -> Floats:
+    """Return the loss of each label by the model's probabilities."""
+    kinds = list_kinds(loss, len(scored.classes))
+    return np.asarray(sum(weight * scored.expect(d) for weight, d in kinds))
 
 
 def choose_set(evidence: Evidence, asked: Asked, alpha: float) -> float:
@@ -166,7 +184,7 @@ def list_sets(evidence: Evidence) -> Sets:
         ends.astype(np.float64),
         drawn,
         [(weight, count(wrong)) for weight, wrong in evidence.losses],
-        count(1 - evidence.sure) / ends,
+        count(evidence.expected) / ends,
         ends - drawn + evidence.delivered_gold,
     )
 

@@ -17,6 +17,7 @@ from unelisa.aggregators.known import number_codes
 from unelisa.analysis.certified_draws import (
     Design,
     Looks,
+    check_loss,
     check_promise,
     hash_columns,
     join_names,
@@ -122,13 +123,10 @@ def certify(  # noqa: PLR0913 - a public signature
     >>> found.labels["status"].value_counts().sum() == len(sample.truth)
     np.True_
     """
-    _check_request(error, confidence, {"per": per, "loss": loss, "looks": looks}, drawn)
+    check_promise(error, confidence, loss)
+    _check_request({"per": per, "looks": looks}, drawn)
     scored = score_items(model, votes)
-    if loss != "wrong" and not (scored.votes.ordered and len(scored.classes) > 2):
-        raise ModelError(
-            f"loss {loss!r} needs more than two ordered classes; declare their order, with order= "
-            "or --order"
-        )
+    check_loss(loss, scored)
     codes = read_codes(gold, scored.votes)
     refuse_fitted(model, scored.votes, codes)
     truth = number_codes(codes, scored.votes.n_classes)
@@ -151,9 +149,8 @@ def read_codes(gold: Any, votes: Votes) -> NDArray[np.int8]:
     return codes
 
 
-def _check_request(error: float, confidence: float, asked: dict[str, str], drawn: str) -> None:
-    check_promise(error, confidence, asked["loss"])
-    for name, kind in (("per", Per), ("loss", Loss), ("looks", Looks)):
+def _check_request(asked: dict[str, str], drawn: str) -> None:
+    for name, kind in (("per", Per), ("looks", Looks)):
         *others, last = get_args(kind)
         if asked[name] not in get_args(kind):
             words = f"{', '.join(others)} or {last}"
@@ -220,7 +217,8 @@ def _state(
     }
     reached = [choice.reach for choice in choices if np.isfinite(choice.reach)]
     if reached and not n_certified:
-        facts["certifiable_error"] = round(min(max(reached), 1.0), 4)
+        most = np.inf if asked.loss == "squared" else 1.0
+        facts["certifiable_error"] = round(min(max(reached), most), 4)
     facts["guarantee"] = _put_into_words(facts)
     return Guarantee(
         pd.DataFrame(columns), n_certified, n_gold, asked.error, asked.confidence, facts
@@ -228,9 +226,9 @@ def _state(
 
 
 _WHAT = {
-    "wrong": "wrong labels",
-    "far": "labels off by more than one class",
-    "squared": "mean squared difference from the true class",
+    "wrong": "at most {} wrong labels",
+    "far": "at most {} labels off by more than one class",
+    "squared": "a mean squared difference of at most {} from the true class",
 }
 _OF = {
     "file": "certified and gold labels",
@@ -240,17 +238,18 @@ _OF = {
 
 
 def _put_into_words(facts: dict[str, Any]) -> str:
-    share = f"{facts['error']:g}" if facts["loss"] == "squared" else f"{100 * facts['error']:g}%"
+    scale, unit = (1, "") if facts["loss"] == "squared" else (100, "%")
+    share = f"{scale * facts['error']:g}{unit}"
     answers = f"{facts['n_drawn']:,} random answers"
     if facts["n_unanswered"]:
         answers += f" ({facts['n_unanswered']:,} of them missing, which count as wrong)"
     if not facts["n_certified"]:
         reach = facts["certifiable_error"]
-        other = "" if reach is None else f"; {100 * reach:.2g}% can be certified"
+        other = "" if reach is None else f"; {scale * reach:.2g}{unit} can be certified"
         return f"an error of {share} is out of reach with {answers}{other}"
     many = facts["n_certified"] + (0 if facts["per"] == "automatic" else facts["n_gold"])
     return (
-        f"with {100 * facts['confidence']:g}% confidence, at most {share} {_WHAT[facts['loss']]} "
+        f"with {100 * facts['confidence']:g}% confidence, {_WHAT[facts['loss']].format(share)} "
         f"among the {many:,} {_OF[facts['per']]}, from {answers}; "
         f"{facts['n_look']:,} items need a look"
     )

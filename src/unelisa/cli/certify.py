@@ -87,14 +87,16 @@ def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     if gold is None:
         part = None if share is None else options.read_share("--share", share)
         with busy("planning"):
-            plan = plan_certification(model, votes, *shares, looks=looks, share=part)  # type: ignore[arg-type]
-            drawn = draw_gold(model, votes, shares[0], share=part, seed=seed)
+            wanted: Any = {"loss": loss, "share": part}
+            plan = plan_certification(model, votes, *shares, looks=looks, **wanted)  # type: ignore[arg-type]
+            drawn = draw_gold(model, votes, shares[0], seed=seed, **wanted)
         rows = ((item, "", drawn.design) for item in drawn.items[: TWICE * plan[-1].answers])
         with run.files() as written:
             written.write_csv(draw, COLUMNS_DRAWN, rows)
             written.write_json(run.json, {"plan": [row._asdict() for row in plan]})
         screen.print(plan_table(plan))
-        screen.print(explain_plan(plan, shares[0]), soft_wrap=True)
+        asked = f"{shares[0]:g}" if loss == "squared" else f"{100 * shares[0]:g}%"
+        screen.print(explain_plan(plan, asked), soft_wrap=True)
         tell_written(screen, draw, run.json)
         return
     known = read_sample(gold, votes, DrawnTable)
@@ -167,17 +169,17 @@ def plan_table(plan: Sequence[Plan]) -> Any:
     return make_table(dict.fromkeys(heads, ">"), rows, 2)
 
 
-def explain_plan(plan: Sequence[Plan], error: float) -> str:
+def explain_plan(plan: Sequence[Plan], error: str) -> str:
     """Return the plan in a sentence."""
     last = plan[-1]
     if not last.certified:
         return (
             f"By the model's own probabilities, {last.answers:,} random answers would certify "
-            f"nothing at {error:.2g}; allow a larger --error."
+            f"nothing at an error of {error}; allow a larger --error."
         )
     return (
         f"About {last.answers:,} random answers would certify {last.certified:.0%} of the items at "
-        f"an error of {100 * error:g}% ({last.low:.0%} to {last.high:.0%}), by the model's own "
+        f"an error of {error} ({last.low:.0%} to {last.high:.0%}), by the model's own "
         "probabilities. Label them with unelisa review --aim certify, or in the file that --draw "
         "writes."
     )

@@ -11,6 +11,7 @@ from studies.certify.runs import (
     SHARE,
     SHUFFLED,
     Asked,
+    Way,
     ask_surest,
     collect_certify,
     count_answers,
@@ -76,7 +77,7 @@ def test_rare_accidents_are_counted():
 def test_answers_are_compared_where_both_ways_get_there():
     found = {"a": 100, SHARE: 200}, {"a": None, SHARE: 50}, {"a": 30, SHARE: None}
     rows = [{"needed": {"0.05": one}} for one in found]
-    assert mean_needed(rows, "0.05", "a") == (1, 100.0, 200.0, 1)
+    assert mean_needed(rows, "0.05", "a") == (1, 100.0, 200.0, 1, 1)
     assert mean_needed(rows[1:], "0.05", "a") is None
 
 
@@ -87,4 +88,7 @@ def test_half_of_the_items_is_drawn_from_and_delivered(known):
     assert 200 <= len(frame) < 300
     assert ours.scored.sure[frame].min() >= np.median(ours.scored.sure)
     assert deliver(ours, frame, asked) == len(frame)
-    assert count_answers(ours, 0.1, 5, chosen=True) < count_answers(ours, 0.1, 5, chosen=False)
+    chosen, one_set, tried = (
+        count_answers(ours, 0.1, 5, Way(OURS, *how)) for how in ((True, True), (False, True), ())
+    )
+    assert chosen < one_set <= tried
