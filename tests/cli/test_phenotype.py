@@ -12,7 +12,8 @@ import unelisa as ue
 from unelisa.cli import app
 from unelisa.cli.phenotype import read_charts
 from unelisa.cli.phenotype_reviews import read_reviews
-from unelisa.ehr.datamart import simulate_ehr, write_datamart
+from unelisa.ehr.datamart import simulate_ehr
+from unelisa.ehr.omop.datamart import write_datamart
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "ra.toml"
 

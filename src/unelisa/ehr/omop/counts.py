@@ -199,7 +199,7 @@ def read_omop(  # noqa: PLR0913 - what to count takes many words
     Examples
     --------
     >>> import pathlib, tempfile, unelisa as ue
-    >>> from unelisa.ehr.datamart import write_datamart
+    >>> from unelisa.ehr.omop.datamart import write_datamart
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "ra.duckdb"
     >>> drawn = ue.simulate_ehr(50, random_state=0)
     >>> write_datamart(drawn, file)
