@@ -3,16 +3,15 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
 from unelisa.cli import options
-from unelisa.cli.files import STDOUT, check_outputs, output_files
+from unelisa.cli.forms import argument, option, takes_form
 from unelisa.cli.phenotype_cases import Charts, find_cases, load_kept
 from unelisa.cli.phenotype_config import PhenotypeConfig, read_config
 from unelisa.cli.phenotype_reviews import read_reviews
-from unelisa.cli.screen import bare_table, figure, printable, results, tell_end, tell_written
+from unelisa.cli.screen import bare_table, figure, printable, tell_end, tell_written
 from unelisa.ehr.omop.cohort import COLUMNS, check_cohort, write_cohort
 from unelisa.ehr.omop.database import is_server, open_database
 from unelisa.errors import ModelError, RecordsError, VotesError
@@ -30,80 +29,51 @@ COLUMNS_OF_CHARTS = ("person_id", "label", "probability", "drawn")
 COLUMNS_READ = ("person_id", "label", "drawn")  # of reviewed charts
 
 
+@takes_form
 def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     database: Annotated[
         str,
-        typer.Argument(
-            metavar="DATABASE",
-            help="OMOP tables: a DuckDB file, a folder of Parquet or CSV files, or "
+        argument(
+            "DATABASE",
+            "OMOP tables: a DuckDB file, a folder of Parquet or CSV files, or "
             "postgresql://user@host/name.",
         ),
     ],
-    config: Annotated[
-        Path, typer.Option(metavar="ra.toml", help="What to count, and the anchors.")
-    ],
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="phenotype.csv", help="Write person_id, label, probability and note."),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(metavar="report.html", help="Write a report, which names no patient."),
-    ] = None,
-    cohort: Annotated[
-        Path | None,
-        typer.Option(metavar="cohort.csv", help="Write the cases as OMOP cohort rows."),
-    ] = None,
+    config: Path,
+    out: Path | None = None,
+    report: Path | None = None,
+    cohort: Path | None = None,
     insert: Annotated[
         bool,
-        typer.Option("--insert-cohort", help="Insert the cases into the database's cohort table."),
+        option(None, "Insert the cases into the database's cohort table.", "--insert-cohort"),
     ] = False,
-    gold: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Table of reviewed charts: person_id and label, for some patients."
-        ),
-    ] = None,
-    reviews: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Table of reviews by several readers, such as LLMs: person_id, reviewer, isCase.",
-        ),
-    ] = None,
-    save: Annotated[
-        Path | None, typer.Option(metavar="MODEL", help="Save the fitted model to a file.")
-    ] = None,
-    model: Annotated[
-        Path | None,
-        typer.Option(metavar="MODEL", help="Label with a saved model instead of fitting one."),
-    ] = None,
+    gold: Path | None = None,
+    reviews: Path | None = None,
+    save: Path | None = None,
+    model: Path | None = None,
     charts: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=10, help="Draw about N charts worth reviewing."),
+        int | None, option("N", "Draw about N charts worth reviewing.", min=10)
     ] = None,
-    charts_out: Annotated[
-        Path,
-        typer.Option(
-            metavar="charts.csv",
-            help="Where to write them; fill in the labels (0 or 1) and pass the file as --gold.",
-        ),
-    ] = Path("charts.csv"),
-    json: options.JsonFile = None,
-    force: options.Force = False,
-    quiet: options.Quiet = False,
+    charts_out: Path = Path("charts.csv"),
     strict: options.Strict = False,
-    _memory: options.Memory = None,
+    run: options.RunForm = options.USUAL_RUN,
 ) -> None:
-    """Count in an OMOP database, learn a disease from its anchors, and label every patient."""
+    """Count in an OMOP database, learn a disease from its anchors, and label every patient.
+
+    --config ra.toml: What to count, and the anchors.
+    --out phenotype.csv: Write person_id, label, probability and note.
+    --report report.html: Write a report, which names no patient.
+    --cohort cohort.csv: Write the cases as OMOP cohort rows.
+    --gold FILE: Table of reviewed charts: person_id and label, for some patients.
+    --reviews FILE: Table of reviews by several readers, such as LLMs: person_id, reviewer, isCase.
+    --save MODEL: Save the fitted model to a file.
+    --model MODEL: Label with a saved model instead of fitting one.
+    --charts-out charts.csv: Where to write them; fill in the labels (0 or 1) and pass the file as
+        --gold.
+    """
     drawn = None if charts is None else charts_out
-    check_outputs(
-        *(report, save),
-        tables=(out, cohort, drawn),
-        json=json,
-        inputs=(config, gold, reviews, model, *list_database(database)),
-        force=force,
-    )
+    inputs = (config, gold, reviews, model, *list_database(database))
+    run.check(report, save, tables=(out, cohort, drawn), inputs=inputs)
     if report is not None:
         require_jinja()
     if model is not None and (gold, reviews, save) != (None, None, None):
@@ -115,7 +85,7 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
     if insert:
         check_insertion(database, wanted)
     found = find_cases(database, wanted, kept, reviewed, dated=cohort is not None or insert)
-    with output_files(force) as files:
+    with run.files() as files:
         files.write_csv(out, COLUMNS_OF_LABELS, found.labels)
         if cohort is not None:
             files.write_csv(cohort, COLUMNS, found.cohort.itertuples(index=False))
@@ -124,13 +94,13 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
             files.write_text(report, render_phenotype(found.facts))
         if save is not None:
             save_model(found.model, files.draft(save))
-        files.write_json(json, found.facts)
+        files.write_json(run.json, found.facts)
         if insert:
             with open_database(database, read_only=False) as connection:
                 write_cohort(connection, found.cohort, *wanted.schemas[2:])
-    screen = results(quiet=quiet or STDOUT in (out, json))
+    screen = run.screen(out)
     show_phenotype(screen, found.facts)
-    tell_written(screen, out, report, cohort, drawn, save, json)
+    tell_written(screen, out, report, cohort, drawn, save, run.json)
     tell_end(screen, *sum_up(found.model.reliable_, reviewed is not None))
     options.end_strictly(strict, found.model)
 

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
@@ -13,7 +12,7 @@ from rich.text import Text
 
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT
-from unelisa.cli.forms import takes_form
+from unelisa.cli.forms import argument, option, takes_form
 from unelisa.cli.phenotype import list_database, read_charts
 from unelisa.cli.phenotype_cases import find_doubt, fit_phenotyper, take_eligible
 from unelisa.cli.phenotype_config import PhenotypeConfig
@@ -57,71 +56,40 @@ _TITLES = ("sensitivity", "specificity", "PPV", "NPV")  # of QUANTITIES
 def rules(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     sources: Annotated[
         list[str],
-        typer.Argument(
-            metavar="DATABASE",
-            help="OMOP tables, as for phenotype; with --pattern-table, the tables of sites.",
+        argument(
+            "DATABASE",
+            "OMOP tables, as for phenotype; with --pattern-table, the tables of sites.",
         ),
     ],
-    config: Annotated[
-        Path | None,
-        typer.Option(metavar="rules.toml", help="The rules, what to count, and the anchors."),
-    ] = None,
-    charts: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Reviewed charts: person_id and label, of a random sample."
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="figures.csv", help="Write the figures of each rule.")
-    ] = None,
-    phevaluator: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="phevaluator.csv", help="Write the figures with the columns of PheValuator."
-        ),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(metavar="rules.html", help="Write a report, which names no patient."),
-    ] = None,
-    review: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="review.csv",
-            help="Write patients to review, most of whom the rules disagree on; fill in the labels "
-            "(0 or 1) and pass the file as --charts.",
-        ),
-    ] = None,
-    n: Annotated[int, typer.Option(metavar="N", min=10, help="How many to review.")] = 100,
-    write_patterns: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="site.csv",
-            help="Only count the patterns of rules, for --pattern-table; it names no patient.",
-        ),
-    ] = None,
+    config: Path | None = None,
+    charts: Path | None = None,
+    out: Path | None = None,
+    phevaluator: Path | None = None,
+    report: Path | None = None,
+    review: Path | None = None,
+    n: Annotated[int, option("N", "How many to review.", min=10)] = 100,
+    write_patterns: Path | None = None,
     suppress: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            min=0,
-            max=MOST_SUPPRESSED,
-            help="Hide counts of patterns below N, except 0.",
-        ),
+        int, option("N", "Hide counts of patterns below N, except 0.", min=0, max=MOST_SUPPRESSED)
     ] = FEWEST_SHOWN,
-    pattern_table: Annotated[
-        bool, typer.Option("--pattern-table", help="Judge rules by the tables of sites alone.")
-    ] = False,
-    own_accuracies: Annotated[
-        bool,
-        typer.Option(
-            "--own-accuracies", help="Let rules be more accurate at one site than others."
-        ),
-    ] = False,
+    pattern_table: bool = False,
+    own_accuracies: bool = False,
     run: options.RunForm = options.USUAL_RUN,
 ) -> None:
-    """Judge definitions of a disease without chart review: sensitivity, specificity, PPV, NPV."""
+    """Judge definitions of a disease without chart review: sensitivity, specificity, PPV, NPV.
+
+    --config rules.toml: The rules, what to count, and the anchors.
+    --charts FILE: Reviewed charts: person_id and label, of a random sample.
+    --out figures.csv: Write the figures of each rule.
+    --phevaluator phevaluator.csv: Write the figures with the columns of PheValuator.
+    --report rules.html: Write a report, which names no patient.
+    --review review.csv: Write patients to review, most of whom the rules disagree on; fill in the
+        labels (0 or 1) and pass the file as --charts.
+    --write-patterns site.csv: Only count the patterns of rules, for --pattern-table; it names no
+        patient.
+    --pattern-table: Judge rules by the tables of sites alone.
+    --own-accuracies: Let rules be more accurate at one site than others.
+    """
     tables = [Path(one) for one in sources] if pattern_table else []
     inputs = tables or [one for source in sources for one in list_database(source)]
     outputs = out, phevaluator, review, write_patterns
