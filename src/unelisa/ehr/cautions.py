@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from unelisa.ehr.anchors import FEWEST_REPEATED, AnchorModel, is_binary
 from unelisa.ehr.counts import CountTable, Floats, Places, Roles
+from unelisa.ehr.features import SCREEN, correlate, remove_utilization
 from unelisa.ehr.phenotype import THRESHOLD, PhenotypeFit
 from unelisa.ehr.posterior import MODEL
-from unelisa.ehr.screening import SCREEN, correlate, remove_utilization
 from unelisa.errors import ConvergenceWarning, ModelError, VotesError, warn_user
 
 _CUT = re.compile(r"[<>]=?-?[\d.]+$")  # a condition on the measured value

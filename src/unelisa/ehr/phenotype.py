@@ -10,7 +10,7 @@ from scipy.special import expit
 from unelisa.ehr.anchors import AnchorModel, fit_anchors
 from unelisa.ehr.charts import ReviewedCharts
 from unelisa.ehr.counts import Counts, CountTable, ExpectedCounts, Floats, Places, Roles
-from unelisa.ehr.grouped_expert import GroupedExpert, learn_group
+from unelisa.ehr.features import GroupedExpert, Screening, learn_group, screen, standardize
 from unelisa.ehr.posterior import (
     FEWEST_CHARTS,
     MISSED,
@@ -27,7 +27,6 @@ from unelisa.ehr.posterior import (
     review_performance,
     share_errors,
 )
-from unelisa.ehr.screening import Screening, screen, standardize
 from unelisa.schema import stored
 
 GROUP_WEIGHT = 0.5
@@ -40,11 +39,9 @@ class FittedPhenotype:
     """Everything that scores a patient."""
 
     expected_counts: ExpectedCounts  # counts expected at a given utilization
-    # anchor_model, anchors: the anchor model, and the indices of the anchors
     anchor_model: AnchorModel
-    anchors: Places
-    # group, group_places: the grouped expert, None without secondary features, and their indices
-    group: GroupedExpert | None
+    anchors: Places  # their indices
+    group: GroupedExpert | None  # None without secondary features, of which these are the indices
     group_places: Places
     # from the sum of the log-odds to P(case), with those whom the anchors do not show, and without
     calibration: Calibration = UNCALIBRATED
@@ -56,8 +53,7 @@ class FittedPhenotype:
         odds = self.anchor_odds(table)
         if self.group is None:
             return odds
-        if rates is None:
-            rates = self.expected_counts.rates(table)
+        rates = self.expected_counts.rates(table) if rates is None else rates
         return odds + GROUP_WEIGHT * self.group.log_ratio(rates[:, self.group_places])
 
     def log_odds(self, table: CountTable) -> Floats:
@@ -120,34 +116,30 @@ class FittedPhenotype:
 )
 @dataclass(frozen=True)
 class FeatureFacts:
-    """What was found about the features."""
+    """What was found about the features: their names, places of anchors, and `Screening`."""
 
-    features: NDArray[Any]  # all names
-    anchors: Places  # the indices of the anchors
-    correlations: Floats  # with directions and ties, as in `Screening`
+    features: NDArray[Any]
+    anchors: Places
+    correlations: Floats
     directions: NDArray[np.int8]
     ties: Floats
     selected: NDArray[np.bool_]  # whether a feature is used
-    # effect on the log-odds: difference between its 95 % and 5 % quantiles over patients
-    weights: Floats
+    weights: Floats  # difference between the 95 % and 5 % quantiles of its effect on the log-odds
     related: NDArray[np.bool_] | None = None  # whether it shares records with an anchor
 
     def describe(self, model: AnchorModel) -> Any:
         """Return a pandas table: feature, selected, weight, direction, reason; strongest first."""
         import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
 
-        table = pd.DataFrame(
-            {
-                "feature": self.features,
-                "selected": self.selected,
-                "weight": self.weights,
-                "direction": np.where(self.selected, self.directions, 0).astype(np.int8),
-                "reason": [self._reason(model, place) for place in range(len(self.features))],
-            }
-        )
-        return table.sort_values(
-            "weight", key=np.abs, ascending=False, kind="stable", ignore_index=True
-        )
+        columns = {
+            "feature": self.features,
+            "selected": self.selected,
+            "weight": self.weights,
+            "direction": np.where(self.selected, self.directions, 0).astype(np.int8),
+            "reason": [self._reason(model, place) for place in range(len(self.features))],
+        }
+        order = np.argsort(-np.abs(self.weights), kind="stable")
+        return pd.DataFrame(columns).iloc[order].reset_index(drop=True)
 
     def _reason(self, model: AnchorModel, place: int) -> str:
         anchor = np.flatnonzero(self.anchors == place)

@@ -127,8 +127,8 @@ class Review(NamedTuple):
         gradient = np.array([noise.mean(), (noise * odds).mean()])
         variance = gradient @ self.covariance @ gradient + noise.sum() / len(odds) ** 2
         value, reach = float(chances.mean()), Z95 * float(np.sqrt(variance))
-        low, high = max(0.0, value - reach), min(1.0, value + reach)
-        return Estimate(value, low, high, f"{n_charts} reviewed charts and the model")
+        basis = f"{n_charts} reviewed charts and the model"
+        return Estimate.within(value, value - reach, value + reach, basis)
 
 
 def match_share(odds: Floats, bounds: tuple[float, float]) -> float:
@@ -212,6 +212,11 @@ class Estimate(NamedTuple):
     high: float
     basis: str
 
+    @classmethod
+    def within(cls, value: float, low: float, high: float, basis: str) -> "Estimate":
+        """Return an estimate whose bounds are between 0 and 1."""
+        return cls(value, max(0.0, low), min(1.0, high), basis)
+
     def widened(self, right: NDArray[np.bool_], wrong: float) -> "Estimate":
         """Return the estimate with an interval that includes that of a few charts (Wilson).
 
@@ -219,7 +224,7 @@ class Estimate(NamedTuple):
         """
         low, high = bound_frequency(right.mean(), len(right)) if len(right) else (0.0, 1.0)
         low, high = min(self.low, low) - wrong, max(self.high, high) + wrong
-        return self._replace(low=max(0.0, low), high=min(1.0, high))
+        return Estimate.within(self.value, low, high, self.basis)
 
 
 NOTHING = Estimate(float("nan"), 0.0, 1.0, "no patient")
@@ -271,12 +276,10 @@ def expect_performance(
     """Return what the model expects, with intervals over alternative models.
 
     `rivals` are P(case) without one of the anchors, without cases whom the anchors do not show,
-    before calibration, and with as many missed cases as there may be. Who is missed depends
-    on patients whom the anchors do not show: for NPV and sensitivity the alternatives are that no
-    case is missed, and `MISSED` times as many as by `blind`, which is P(case) without any anchor.
-    The number of true cases is a sum of
-    independent Bernoulli variables, so intervals extend 1.96 sqrt(sum P (1 - P)) beyond the
-    alternatives. Reviewed charts are more reliable than either.
+    before calibration, and with as many missed cases as there may be. For NPV and sensitivity the
+    alternatives are that no case is missed, and `MISSED` times as many as by `blind`, which is
+    P(case) without any anchor. The number of true cases is a sum of independent Bernoulli
+    variables, so intervals extend 1.96 sqrt(sum P (1 - P)) beyond the alternatives.
     """
     ppv = _bound(chances[flagged], [other[flagged] for other in rivals])
     npv = _bound(1 - chances[~flagged], [1 - MISSED * blind[~flagged], np.ones(1)])
@@ -286,8 +289,8 @@ def expect_performance(
     reach = Z95 * float(np.sqrt((chances * (1 - chances)).sum())) / total
     seen, missed = blind[flagged].sum(), MISSED * blind[~flagged].sum()
     low = float(seen / (seen + missed))
-    sensitivity = Estimate(found / total, max(0.0, min(low, found / total) - reach), 1.0, MODEL)
-    return Performance(ppv, npv, sensitivity)
+    low = min(low, found / total) - reach
+    return Performance(ppv, npv, Estimate.within(found / total, low, 1.0, MODEL))
 
 
 def review_performance(
@@ -297,20 +300,24 @@ def review_performance(
 
     PPV and NPV are proportions with Wilson intervals; a chart weighs as many patients as it stands
     for, and charts of equal weight are assumed reviewed at random among the flagged patients, and
-    at random among the others. With a share f of flagged patients,
-
-        sensitivity = f PPV / (f PPV + (1 - f) (1 - NPV)).
+    at random among the others.
     """
     ppv = review_share(charts, flagged, 1) or expected.ppv
     npv = review_share(charts, ~flagged, -1) or expected.npv
     if not all(one.basis[0].isdigit() for one in (ppv, npv)) or not flagged.any():
         return Performance(ppv, npv, expected.sensitivity)
-    share = float(flagged.mean())
-    value, low, high = (
-        share * p / max(share * p + (1 - share) * (1 - n), 1e-12)
-        for p, n in zip(ppv[:3], npv[:3], strict=True)
-    )
+    share, pairs = float(flagged.mean()), zip(ppv[:3], npv[:3], strict=True)
+    value, low, high = (find_sensitivity(share, p, 1 - share, n) for p, n in pairs)
     return Performance(ppv, npv, Estimate(value, low, high, "reviewed charts"))
+
+
+def find_sensitivity(flagged: float, ppv: float, others: float, npv: float) -> float:
+    """Return f PPV / (f PPV + g (1 - NPV)), the shares f of flagged patients and g of others.
+
+    It is the specificity if both change sides.
+    """
+    found, missed = flagged * ppv, others * (1 - npv)
+    return found / max(found + missed, 1e-12)
 
 
 def review_share(charts: ReviewedCharts, side: NDArray[np.bool_], sign: int) -> Estimate | None:
@@ -325,8 +332,7 @@ def review_share(charts: ReviewedCharts, side: NDArray[np.bool_], sign: int) -> 
     weights, wrong = charts.weights[seen], charts.doubt(seen)
     share = float(np.average(charts.signs[seen] == sign, weights=weights))
     low, high = bound_frequency(share, float(weights.sum() ** 2 / (weights**2).sum()))
-    basis = f"{seen.sum()} reviewed charts"
-    return Estimate(share, max(0.0, low - wrong), min(1.0, high + wrong), basis)
+    return Estimate.within(share, low - wrong, high + wrong, f"{seen.sum()} reviewed charts")
 
 
 def _bound(right: Floats, alternatives: Sequence[Floats]) -> Estimate:
@@ -335,4 +341,4 @@ def _bound(right: Floats, alternatives: Sequence[Floats]) -> Estimate:
         return NOTHING
     means = [float(one.mean()) for one in (right, *alternatives)]
     reach = Z95 * float(np.sqrt((right * (1 - right)).sum())) / len(right)
-    return Estimate(means[0], max(0.0, min(means) - reach), min(1.0, max(means) + reach), MODEL)
+    return Estimate.within(means[0], min(means) - reach, max(means) + reach, MODEL)

@@ -1,8 +1,8 @@
 import ibis
 import pytest
 
-from unelisa.ehr.datamart.database import TABLES
 from unelisa.ehr.omop.database import OmopTables
+from unelisa.ehr.omop.datamart import TABLES
 from unelisa.ehr.omop.records import (
     count_contacts,
     count_days,

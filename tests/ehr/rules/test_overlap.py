@@ -1,7 +1,7 @@
 import numpy as np
 
 from unelisa.ehr.counts import FEWEST_SHOWN
-from unelisa.ehr.rules.overlap import (
+from unelisa.ehr.rules.patterns import (
     describe_overlap,
     draw_by_pattern,
     list_implications,
