@@ -28,10 +28,14 @@ from unelisa.cli.screen import (
 )
 from unelisa.errors import ModelError, VotesError
 from unelisa.jury import SOURCES, Jury, Logs, read_logs
-from unelisa.jury.coefficients import compare_with_gold
-from unelisa.jury.gold import read_gold, read_gold_codes
 from unelisa.jury.grades import PASS
-from unelisa.jury.panel import describe_jury, find_truth
+from unelisa.jury.panel import (
+    compare_with_gold,
+    describe_jury,
+    find_truth,
+    read_gold,
+    read_gold_codes,
+)
 from unelisa.jury.systems import Truth
 from unelisa.report.findings import collect_findings
 from unelisa.report.labels import label_columns, label_rows

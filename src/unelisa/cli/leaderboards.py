@@ -1,6 +1,6 @@
 """What `unelisa jury` shows of logs without labels: preferences between systems, and scores."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from unelisa.cli.files import STDOUT, output_files
 from unelisa.cli.screen import bare_table, busy, printable, results, tell_written
 from unelisa.jury import Logs
 from unelisa.jury.grades import suggest_cut
-from unelisa.jury.intervals import Estimate
+from unelisa.jury.intervals import Estimate, Ranked
 from unelisa.jury.preferences import Leaderboard, Preferences, agree, rank_systems
 from unelisa.jury.scores import ScoredPanel, Scores, fit_scores
 from unelisa.outputs import make_plain
@@ -42,10 +42,19 @@ def show_without_labels(
     tell_written(screen, json)
 
 
-def _spell(estimate: Estimate | None) -> dict[str, Any] | None:
-    if estimate is None:
-        return None
-    return {key: make_plain(value) for key, value in estimate._asdict().items()}
+def _spell(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row for JSON: an estimate is an object."""
+    found = dict(row)
+    for key, value in row.items():
+        if isinstance(value, Estimate):
+            found[key] = {part: make_plain(end) for part, end in value._asdict().items()}
+    return found
+
+
+def _describe_ranked(row: Ranked, name: str, counted: str, **more: Any) -> dict[str, Any]:
+    ranks = {"rank_low": row.rank_low, "rank_high": row.rank_high}
+    found = {"system": row.system or None, name: row.estimate, counted: row.n, **ranks, **more}
+    return _spell(found)
 
 
 def _rank_pairs(found: Logs) -> tuple[dict[str, Any], list[Table], list[str]]:
@@ -64,7 +73,7 @@ def _rank_pairs(found: Logs) -> tuple[dict[str, Any], list[Table], list[str]]:
             f"({len(people):,} comparisons): {'unknown' if agreed is None else f'{agreed:.2f}'}."
         )
     systems = [
-        (row["system"], show_rank([row["rank_low"], row["rank_high"]]), _show(row["strength"]),
+        (row["system"], _show_ranks(row), _show(row["strength"]),
          f"{row['win_rate']:.1%}", f"{row['comparisons']:,}")
         for row in data["systems"]
     ]  # fmt: skip
@@ -73,9 +82,8 @@ def _rank_pairs(found: Logs) -> tuple[dict[str, Any], list[Table], list[str]]:
         for row in data["judges"]
     ]
     heads = ("system", "rank", "strength", "win rate", "comparisons")
-    tables = [fill_table(heads, systems)]
-    tables.append(fill_table(("judge", "reliability", "weight", "comparisons"), judges))
-    return data, tables, lines
+    own = ("judge", "reliability", "weight", "comparisons")
+    return data, [fill_table(heads, systems), fill_table(own, judges)], lines
 
 
 def _rank_scores(found: Logs) -> tuple[dict[str, Any], list[Table], list[str]]:
@@ -83,8 +91,8 @@ def _rank_scores(found: Logs) -> tuple[dict[str, Any], list[Table], list[str]]:
     board = fit_scores(Scores.of(found.panel))
     data = describe_scores(board)
     systems = [
-        (row["system"] or "all answers", show_rank([row["rank_low"], row["rank_high"]]),
-         _show(row["mean"]), _show(row["pass_rate"]), f"{row['items']:,}")
+        (row["system"] or "all answers", _show_ranks(row), _show(row["mean"]),
+         _show(row["pass_rate"]), f"{row['items']:,}")
         for row in data["systems"]
     ]  # fmt: skip
     judges = [
@@ -93,25 +101,26 @@ def _rank_scores(found: Logs) -> tuple[dict[str, Any], list[Table], list[str]]:
         for row in data["judges"]
     ]  # fmt: skip
     heads = ("system", "rank", "mean quality", f"reach {data['cut']:g}", "items")
-    tables = [fill_table(heads, systems)]
-    scale = ("judge", "adds", "scale", "noise", "reliability", "scores")
-    return data, [*tables, fill_table(scale, judges)], tell_scores(board, data["cut"])
+    own = ("judge", "adds", "scale", "noise", "reliability", "scores")
+    tables = [fill_table(heads, systems), fill_table(own, judges)]
+    return data, tables, tell_scores(board, data["cut"])
 
 
 def describe_board(board: Leaderboard) -> dict[str, Any]:
     """Return a leaderboard as data that JSON can hold."""
+    biases = _spell({"position_bias": board.first, "length_bias": board.longer})
     return {
         "kind": "preferences",
         "n_judges": len(board.judges),
         "n_questions": board.n_questions,
         "n_comparisons": board.n_comparisons,
-        "systems": [{**row._asdict(), "strength": _spell(row.strength)} for row in board.systems],
-        "judges": [
-            {**row._asdict(), "reliability": _spell(row.reliability)} for row in board.judges
+        "systems": [
+            _describe_ranked(row, "strength", "comparisons", win_rate=board.win_rates[row.system])
+            for row in board.systems
         ],
+        "judges": [*map(_spell, board.judges)],
         "families": board.families,
-        "position_bias": _spell(board.first),
-        "length_bias": _spell(board.longer),
+        **biases,
         "reliable": not board.reason,
         "reason": board.reason,
     }
@@ -120,7 +129,7 @@ def describe_board(board: Leaderboard) -> dict[str, Any]:
 def describe_scores(found: ScoredPanel) -> dict[str, Any]:
     """Return systems and judges of scores as data that JSON can hold."""
     cut = suggest_cut(found.scores.values.tolist())
-    rates = dict(found.pass_rates(cut))
+    rates = found.pass_rates(cut)
     return {
         "kind": "scores",
         "n_judges": len(found.judges),
@@ -128,15 +137,10 @@ def describe_scores(found: ScoredPanel) -> dict[str, Any]:
         "effective_judges": found.effective_judges,
         "cut": cut,
         "systems": [
-            {
-                **row._asdict(),
-                "system": row.system or None,
-                "mean": _spell(row.mean),
-                "pass_rate": _spell(rates[row.system]),
-            }
+            _describe_ranked(row, "mean", "items", pass_rate=rates[row.system])
             for row in found.systems
         ],
-        "judges": [row._asdict() for row in found.judges],
+        "judges": found.judges,
         "reliable": not found.reason,
         "reason": found.reason,
     }
@@ -151,6 +155,10 @@ def fill_table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Tab
     for first, *rest in rows:
         table.add_row(printable(first, 80), *rest)
     return table
+
+
+def _show_ranks(row: dict[str, Any]) -> str:
+    return show_rank([row["rank_low"], row["rank_high"]])
 
 
 def _show(one: dict[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from unelisa.jury.fields import (
+from unelisa.jury.documents import (
     Record,
     check_object,
     require,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from unelisa.jury.fields import Record, require, take_first, take_object, take_objects
+from unelisa.jury.documents import Record, require, take_first, take_object, take_objects
 from unelisa.jury.grades import Choices, Failed
 from unelisa.jury.verdicts import Verdict
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from unelisa.errors import VotesError
-from unelisa.jury.fields import Record, require, take_first
+from unelisa.jury.documents import Record, require, take_first
 from unelisa.jury.grades import Failed
 from unelisa.jury.inspect_logs import digest
 from unelisa.jury.verdicts import Preference

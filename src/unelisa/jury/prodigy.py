@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from unelisa.errors import VotesError
-from unelisa.jury.fields import Record, require, take_list
+from unelisa.jury.documents import Record, require, take_list
 from unelisa.jury.grades import Choices
 from unelisa.jury.verdicts import Verdict
 
