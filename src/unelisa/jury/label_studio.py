@@ -9,7 +9,7 @@ from unelisa.jury.verdicts import Verdict
 
 # the value of a choice, of stars, of a number, of a pair, of a tree of labels
 _ANSWERS = ("choices", "rating", "number", "selected", "taxonomy")
-_MINIMAL = ("annotator", "annotation_id")
+_MINIMAL, _PERSON = ("annotator", "annotation_id"), ("email", "id")
 ACCEPTED = Failed("a prediction was accepted")
 
 
@@ -36,7 +36,10 @@ def _read_task(task: Record) -> Iterator[Verdict]:
             yield Verdict(item, model, mark, system, question, project)
     for annotation in take_objects(task, "annotations"):
         gold = annotation.get("ground_truth") is True
-        judge = None if gold else _name_person(annotation)
+        person = annotation.get("completed_by")  # a number, or an object with it or an address
+        whole = not isinstance(person, dict)
+        judge = require(annotation, ("completed_by",)) if whole else require(person, _PERSON)
+        judge = None if gold else judge
         given = {} if annotation.get("was_cancelled") else _read_answers(annotation)
         accepted = {} if gold else predictions.get(str(annotation.get("parent_prediction")), {})
         for question, mark in (given or {None: None}).items():
@@ -56,14 +59,6 @@ def _read_minimal(record: Record) -> Iterator[Verdict]:
         yield Verdict(require(record, ("id",)), judge, mark, system, question)
 
 
-def _name_person(annotation: Record) -> Any:
-    """Return who annotated: a number, or an object with the address or the number."""
-    person = annotation.get("completed_by")
-    if isinstance(person, dict):
-        return require(person, ("email", "id"))
-    return require(annotation, ("completed_by",))
-
-
 def _read_answers(annotation: Record) -> dict[Any, Any]:
     """Return question -> answer: a label or number, or several choices."""
     found: dict[Any, list[Any]] = {}
@@ -79,7 +74,5 @@ def _read_value(value: Any) -> list[Any]:
     if not isinstance(value, dict):
         return [] if value is None else [value]
     answer = take_first(value, _ANSWERS)
-    if answer is None:
-        return []
-    given = answer if isinstance(answer, list) else [answer]
+    given = answer if isinstance(answer, list) else [] if answer is None else [answer]
     return [" / ".join(map(str, one)) if isinstance(one, list) else one for one in given]
