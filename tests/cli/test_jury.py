@@ -91,6 +91,49 @@ def test_every_output_at_once(run, panel, tmp_path):
     assert run("jury", panel, "--json", found, "--out", labels).exit_code == 0  # ours, replaced
 
 
+@pytest.mark.parametrize(("systems", "gold"), [(1, 0), (1, 60), (2, 40)])
+def test_one_pass_rate_with_one_interval_everywhere(systems, gold, run, tmp_path):
+    rng, rows = np.random.default_rng(3), []
+    for system, rate in [("a", 0.7), ("b", 0.5)][:systems]:
+        for i, good in enumerate(rng.random(200) < rate):
+            for judge, right in JUDGES.items():
+                label = int(good == (rng.random() < right))
+                known = int(good) if i < gold else None
+                rows.append(
+                    {"item": i, "judge": judge, "label": label, "system": system, "gold": known}
+                )
+    log, page, found = (tmp_path / name for name in ("log.csv", "page.html", "found.json"))
+    pd.DataFrame(rows).to_csv(log, index=False)
+    told = " ".join(run("jury", log, "--report", page, "--json", found).stdout.split())
+    rate, text = json.loads(found.read_text())["pass_rate"], page.read_text()
+    share, low, high = (f"{rate[key]:.1%}" for key in ("share", "low", "high"))
+    assert f"Estimated pass rate {share} ({low} to {high})" in told
+    assert f"Estimated pass rate {share} ({low} to {high})" in text
+    assert f"90% interval {low} to {high}" in text  # beside the share of "pass" at the top
+    own = [row["share"] for row in rate["systems"]]
+    assert np.mean(own) == pytest.approx(rate["share"], abs=0.005)
+    if systems == 1:
+        assert {key: rate["systems"][0][key] for key in ("low", "high")} == {
+            key: rate[key] for key in ("low", "high")
+        }
+
+
+def test_too_few_judges_have_no_worth_and_no_pass_rate(run, tmp_path):
+    log, page, found = (tmp_path / name for name in ("log.csv", "page.html", "found.json"))
+    rows = [f"i{i},{judge},{int(i % 3 > 0)}\n" for i in range(60) for judge in ("x", "y")]
+    for judges in (1, 2):
+        log.write_text("item,judge,label\n" + "".join(rows[:: 3 - judges]))
+        result = run("jury", log, "--report", page, "--json", found, "--force")
+        told, said = " ".join(result.stdout.split()), json.loads(found.read_text())
+        assert "at least three are needed to estimate what a panel is worth" in told
+        assert "The pass rate cannot be estimated; by the labels" in told
+        assert "The pass rate cannot be estimated; by the labels" in page.read_text()
+        assert "Worst" not in told
+        assert said["effective_judges"] is None
+        assert said["pass_rate"]["low"] is None
+    assert (said["judges"][0]["lean"] is None) == (judges == 1)
+
+
 def test_json_on_stdout_is_all_there_is(run, panel):
     assert json.loads(run("jury", panel, "--json", "-").stdout)["source"] == "long"
 

@@ -18,7 +18,7 @@ from unelisa.analysis.labels_needed import count_labels
 from unelisa.errors import VotesError
 from unelisa.jury.grades import name_grades, read_grade
 from unelisa.jury.intervals import LEVEL, Estimate
-from unelisa.jury.systems import Truth, describe_systems
+from unelisa.jury.systems import LEAST_JUDGES, Truth, describe_systems, shift_mean
 from unelisa.jury.verdicts import Jury
 from unelisa.latent.trust import match_factor
 from unelisa.outputs import make_plain
@@ -50,9 +50,12 @@ def describe_jury(
     split = (counts > 0).sum(axis=1) > 1
     rates = None
     if passing is not None:
-        rate = _estimate_rate(model, judged, passing)
-        bounds = rate["low"], rate["high"]
-        rates = rate | describe_systems(judged, passing, systems, bounds, questions, truth)
+        rates = _estimate_rate(model, judged, passing)
+        passing = shift_mean(passing, judged.voted_on, rates["share"])
+        bounds = rates["low"], rates["high"]
+        rates |= describe_systems(judged, passing, systems, bounds, questions, truth)
+        if len(rates["systems"]) == 1 and rates["systems"][0]["items"] == judged.votes.n_items:
+            rates["systems"][0] |= {end: rates[end] for end in ("share", "low", "high")}
     families = [[str(name) for name in kin] for kin in getattr(model, "families_", [])]
     return {
         "n_judges": int(model.n_features_in_),
@@ -90,7 +93,7 @@ def _describe_judges(
     for s, voter in enumerate(table.to_dict("records")):
         column = votes.values[:, s]
         items, lean, share = np.flatnonzero(column), None, None
-        if passing is not None and len(items):
+        if passing is not None and len(items) and len(table) > 1:
             share = int(np.count_nonzero(column == best)) / len(items)
             lean = share - float(passing[items].mean())
         rows.append(
@@ -125,11 +128,10 @@ def _read_accuracy(model: Aggregator, table: Any) -> Floats:
 def _describe_worth(model: Aggregator, judged: Judged) -> dict[str, Any]:
     """Return how many independent judges the panel is, with an interval, and how far it agrees.
 
-    Judges who agree no more than coins do are worth nothing that votes could show: None.
+    None for judges who agree no more than coins do, and for two, whose errors nothing shows.
     """
-    effective = make_plain(getattr(model, "effective_voters_", None))
-    bounds = None
-    if not exceeds_chance(judged.votes):
+    effective, bounds = make_plain(getattr(model, "effective_voters_", None)), None
+    if judged.votes.n_voters < LEAST_JUDGES or not exceeds_chance(judged.votes):
         effective = None
     if effective is not None:
         ends = getattr(model, "expected_accuracy_interval_", None)
