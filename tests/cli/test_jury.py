@@ -231,6 +231,37 @@ def test_scores_on_a_scale_give_means_and_with_a_cut_labels(run, tmp_path):
     assert json.loads(found.read_text())["kind"] == "votes"
 
 
+def test_whole_scores_are_classes_with_means_and_a_cut_is_suggested(run, tmp_path):
+    rng, rows = np.random.default_rng(0), []
+    path, found = tmp_path / "scores.csv", tmp_path / "found.json"
+    for system, mean in (("x", 2.6), ("y", 3.4)):
+        for i, quality in enumerate(rng.normal(mean, 0.8, 80)):
+            scores = np.clip(np.round(quality + rng.normal(0, 0.5, 3)), 1, 5).astype(int)
+            rows += [(i, judge, s, system) for judge, s in zip("abc", scores, strict=True)]
+    frame = pd.DataFrame(rows, columns=["item", "judge", "score", "system"])
+    frame.to_csv(path, index=False)
+    told = " ".join(run("jury", path, "--json", found).stdout.split())
+    assert "read as 5 ordered classes, of which 5 passes" in told
+    assert "such as 3" in told
+    means = json.loads(found.read_text())["scores"]["systems"]
+    assert [(row["system"], row["rank_high"]) for row in means] == [("y", 1), ("x", 2)]
+    assert means[0]["mean"]["value"] == pytest.approx(3.4, abs=0.25)
+    run("jury", path, "--cut", 3, "--json", found)
+    assert "scores" not in json.loads(found.read_text())
+
+
+def test_scores_on_different_scales_have_no_cut_and_are_said(run, tmp_path):
+    rng, path = np.random.default_rng(0), tmp_path / "scores.csv"
+    quality = rng.normal(3, 1, 80)
+    frame = pd.DataFrame({"item": np.arange(80)})
+    for name, unit in (("a", 1), ("b", 1), ("c", 20)):
+        frame[name] = np.clip(np.round(unit * (quality + rng.normal(0, 0.5, 80))), 1, 5 * unit)
+    frame.melt("item", var_name="judge", value_name="score").to_csv(path, index=False)
+    told = " ".join(run("jury", path).stdout.split())
+    assert "a and c score on different scales; read them separately" in told
+    assert "reach" not in told
+
+
 def test_coins_are_worth_nothing(run, tmp_path):
     rng = np.random.default_rng(3)
     path, found = tmp_path / "coins.csv", tmp_path / "found.json"

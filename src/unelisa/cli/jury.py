@@ -16,7 +16,12 @@ from unelisa.analysis.suggestions.smaller import find_smaller_panel
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.fitting import LONGEST_FAMILIES, fit_model, tell_worst
-from unelisa.cli.leaderboards import fill_table, show_without_labels
+from unelisa.cli.leaderboards import (
+    describe_means,
+    fill_table,
+    show_without_labels,
+    tabulate_means,
+)
 from unelisa.cli.screen import (
     bare_table,
     busy,
@@ -133,7 +138,7 @@ def jury(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     y = panel.gold or None if gold is None else read_gold(gold, panel).as_gold()
     seconds, notes = fit_model(model, panel, y)
     judged = Judged.of(model, panel)
-    data = _describe(model, judged, panel, y, (jobs, show_items))
+    data = _describe(model, judged, panel, y, (jobs, show_items)) | describe_means(found, cut)
     with busy("writing"), output_files(force) as files:
         files.write_csv(out, label_columns(judged), label_rows(judged))
         if report is not None:
@@ -242,6 +247,9 @@ def show_jury(screen: Console, panel: Jury, model: Aggregator, found: dict[str, 
         screen.print()
         for line in describe_differences(rate):
             screen.print(line)
+    if "scores" in found:
+        screen.print(tabulate_means(found["scores"]))
+        screen.print()
     screen.print(printable(show_worth(found), longest=2000), style="bold")
     screen.print(tell_read(panel, found))
     if found["alpha"] is not None:

@@ -42,7 +42,7 @@ def _list_nested(record: Record) -> Iterator[tuple[Any, Any, Any]]:
         yield name, judge, response.get("value") if counted else None
     if isinstance(record.get("suggestions"), dict):
         by_question = take_object(record, "suggestions")
-        suggestions = [(name, take_object(by_question, name)) for name in by_question]
+        suggestions: list[Any] = [(name, take_object(by_question, name)) for name in by_question]
     else:
         listed = take_objects(record, "suggestions")
         suggestions = [(one.get("question_name"), one) for one in listed]

@@ -190,7 +190,10 @@ def _name_scores(
             scores=True,
         )
     listed = ", ".join(shown.values())
-    note = f"scores {listed} are read as {len(numbers)} ordered classes"
+    note = (
+        f"scores {listed} are read as {len(numbers)} ordered classes, of which {numbers[-1]:g} "
+        f"passes; a cut is the lowest score that passes, such as {suggest_cut(numbers):g}"
+    )
     return Named(labels, Declared(tuple(shown.values()), ordered=True), note)
 
 

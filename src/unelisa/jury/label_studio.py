@@ -9,7 +9,7 @@ from unelisa.jury.verdicts import Verdict
 
 # the value of a choice, of stars, of a number, of a pair, of a tree of labels
 _ANSWERS = ("choices", "rating", "number", "selected", "taxonomy")
-_MINIMAL, _PERSON = ("annotator", "annotation_id"), ("email", "id")
+_MINIMAL, _ANNOTATOR, _PERSON = ("annotator", "annotation_id"), ("completed_by",), ("email", "id")
 ACCEPTED = Failed("a prediction was accepted")
 
 
@@ -37,9 +37,8 @@ def _read_task(task: Record) -> Iterator[Verdict]:
     for annotation in take_objects(task, "annotations"):
         gold = annotation.get("ground_truth") is True
         person = annotation.get("completed_by")  # a number, or an object with it or an address
-        whole = not isinstance(person, dict)
-        judge = require(annotation, ("completed_by",)) if whole else require(person, _PERSON)
-        judge = None if gold else judge
+        named, keys = (person, _PERSON) if isinstance(person, dict) else (annotation, _ANNOTATOR)
+        judge = require(named, keys) if not gold else None
         given = {} if annotation.get("was_cancelled") else _read_answers(annotation)
         accepted = {} if gold else predictions.get(str(annotation.get("parent_prediction")), {})
         for question, mark in (given or {None: None}).items():

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from unelisa.errors import VotesError
+from unelisa.jury.grades import Range, find_mixed
 from unelisa.jury.intervals import Estimate, Ranked, rank_all
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ Indices = NDArray[np.intp]
 FLOOR = 0.05
 STEPS, SETTLED = 500, 1e-6
 LEAST_JUDGES, LEAST_ITEMS = 2, 10
+FEW = 0.5  # squared answers that are added to the error of a rate: few may all be alike
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +50,18 @@ class Scores:
     columns: Indices
     values: Floats
 
+    @property
+    def ranges(self) -> dict[str, Range]:
+        """The lowest and the highest score of each judge, and how many there are."""
+        own = {name: self.values[self.columns == j] for j, name in enumerate(self.judges)}
+        return {name: Range(min(x), max(x), len(x)) for name, x in own.items() if len(x)}
+
     @classmethod
-    def of(cls, panel: "Panel") -> "Scores":
-        """Return the scores that logs hold."""
+    def of(cls, panel: "Panel", tell: bool = True) -> "Scores":
+        """Return the scores that logs hold; `tell` warns of judgments that failed."""
         keys, judges, rows, columns, values = panel.list_scores()
-        panel.tell_failures()
+        if tell:
+            panel.tell_failures()
         systems = sorted({key.system for key in keys})
         questions = {key.question: k for k, key in enumerate(keys)}
         return cls(
@@ -94,7 +103,9 @@ class ScoredPanel:
             own = self.scores.system == g
             share = float(chances[own].mean())
             sums = np.bincount(self.scores.question[own], chances[own] - share)
-            found[name] = Estimate.of(share, float(sums @ sums) / int(own.sum()) ** 2)
+            n = int(own.sum())
+            value, low, high = Estimate.of(share, (float(sums @ sums) + FEW) / n**2)
+            found[name] = Estimate(value, max(low, 0.0), min(high, 1.0))
         return found
 
 
@@ -230,6 +241,10 @@ def _find_reason(scores: Scores, judges: list[dict[str, Any]]) -> str:
     turned = ", ".join(judge["name"][:60] for judge in judges if judge["scale"] < 0)
     if turned:
         return f"scores of {turned} fall where those of the others rise"
+    if (mixed := find_mixed(scores.ranges)) is not None:
+        return (
+            f"{mixed[0][:60]} and {mixed[1][:60]} score on different scales; read them separately"
+        )
     if len(judges) == LEAST_JUDGES:
         return "two judges cannot show which of them is the noisier one"
     covered = np.zeros((len(scores.judges), len(scores.systems)), dtype=np.bool_)
