@@ -112,7 +112,7 @@ def rank_panel(panel: str, runs: int) -> Json:
 def _rank_once(panel: str, seed: int) -> tuple[float, float, float, float, bool]:
     votes, strengths = draw_preferences(panel, np.random.default_rng([seed, PANELS.index(panel)]))
     board = rank_systems(votes)
-    rows = {row.system: row.strength for row in board.systems}
+    rows = {row.system: row.estimate for row in board.systems}
     own = [rows[name] for name in votes.systems]
     plain, spread = fit_plainly(votes)
     held = [one.low <= true <= one.high for one, true in zip(own, strengths, strict=True)]

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from unelisa.jury.fields import Record, require, take_list, take_object, take_objects
+from unelisa.jury.documents import Record, require, take_list, take_object, take_objects
 from unelisa.jury.grades import Failed
 from unelisa.jury.inspect_logs import digest
 from unelisa.jury.verdicts import Check, Entry, Preference, Verdict
