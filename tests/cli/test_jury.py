@@ -208,6 +208,31 @@ def test_preferences_give_a_leaderboard(run, tmp_path):
     assert "strengths with those of people (150 comparisons): 1.00" in told
 
 
+def test_random_gold_labels_bound_the_pass_rate_of_each_system(run, refused, panel, tmp_path):
+    rng, truth = np.random.default_rng(1), {}
+    for system, rate in (("model-a", 0.8), ("model-b", 0.5)):
+        for i in range(200):  # as the panel was drawn
+            truth[f"{system} / q{i}"] = bool(rng.random() < rate)
+            rng.random(len(JUDGES) + 1)
+    drawn = np.random.default_rng(0).choice(list(truth), 160, replace=False)
+    gold, found = tmp_path / "gold.csv", tmp_path / "found.json"
+    rows = [f"{name},{'pass' if truth[name] else 'fail'}\n" for name in drawn]
+    gold.write_text("item,label\n" + "".join(rows))
+    asked = "jury", panel, "--gold", gold, "--json", found
+    result = run(*asked, "--gold-drawn", "random")
+    assert result.exit_code == 0, result.output
+    assert "With 95% confidence all of these bounds hold" in " ".join(result.stdout.split())
+    systems = json.loads(found.read_text())["certified"]
+    assert [row["group"] for row in systems] == ["model-a", "model-b"]
+    for row in systems:
+        share = np.mean([good for name, good in truth.items() if name.startswith(row["group"])])
+        assert row["low"] <= share <= row["high"] < row["low"] + 0.45
+    assert run(*asked, "--force").exit_code == 0
+    assert json.loads(found.read_text())["certified"] is None
+    assert "needs gold labels" in refused("jury", panel, "--gold-drawn", "random")
+    assert "random or by-hand" in refused("jury", panel, "--gold-drawn", "somehow")
+
+
 def test_scores_on_a_scale_give_means_and_with_a_cut_labels(run, tmp_path):
     rng = np.random.default_rng(0)
     path, found = tmp_path / "scores.csv", tmp_path / "found.json"

@@ -11,6 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from unelisa.aggregators import Aggregator
+from unelisa.analysis.certified_shares import certify_rates
+from unelisa.analysis.certify import BY_HAND
 from unelisa.analysis.judged import Judged
 from unelisa.analysis.suggestions.advice import find_smaller_panel
 from unelisa.cli import options
@@ -56,6 +58,7 @@ from unelisa.report.wording import (
     show_verdict,
     show_worth,
 )
+from unelisa.sources.labels import RANDOM
 
 MOST_PAIRS = 10  # of systems, on the terminal
 
@@ -102,6 +105,14 @@ def jury(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
             "in the logs.",
         ),
     ] = None,
+    gold_drawn: Annotated[
+        str,
+        typer.Option(
+            metavar="random|by-hand",
+            help="How the items with gold labels were chosen. If at random, bounds of each "
+            "system's pass rate are guaranteed, whatever the judges are.",
+        ),
+    ] = BY_HAND,
     out: Annotated[
         Path | None, typer.Option(metavar="labels.csv", help="Write every item's label.")
     ] = None,
@@ -136,9 +147,11 @@ def jury(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         return
     model = options.build_method(options.DEFAULT_METHOD, 0, jobs)
     y = panel.gold or None if gold is None else read_gold(gold, panel).as_gold()
+    check_drawn(gold_drawn, panel, y)
     seconds, notes = fit_model(model, panel, y)
     judged = Judged.of(model, panel)
-    data = _describe(model, judged, panel, y, (jobs, show_items)) | describe_means(found, cut)
+    how = jobs, show_items, gold_drawn == RANDOM
+    data = _describe(model, judged, panel, y, how) | describe_means(found, cut)
     with busy("writing"), output_files(force) as files:
         files.write_csv(out, label_columns(judged), label_rows(judged))
         if report is not None:
@@ -178,11 +191,11 @@ def _refuse_outputs(*given: Path | None) -> None:
 
 
 def _describe(
-    model: Aggregator, judged: Judged, panel: Jury, y: Any, how: tuple[int, bool]
+    model: Aggregator, judged: Judged, panel: Jury, y: Any, how: tuple[int, bool, bool]
 ) -> dict[str, Any]:
     """Return what the model says about systems and judges, as data that JSON can hold."""
-    jobs, show_items = how
-    truth, kappas = _use_gold(panel, y, jobs)
+    jobs, show_items, random = how
+    truth, kappas, certified = _use_gold(panel, y, jobs, random=random)
     asked = panel.questions
     data = describe_jury(
         model, judged, panel.systems, questions=asked, truth=truth, show_items=show_items
@@ -194,6 +207,7 @@ def _describe(
         "checks": panel.checks,
         "notes": [*panel.notes],
         "human_kappa": kappas,
+        "certified": certified,
         "n_questions": len(set(asked.values())),
     }
 
@@ -214,17 +228,32 @@ def _read_votes(found: Logs) -> Jury | None:
         return None
 
 
-def _use_gold(panel: Jury, y: Any, jobs: int) -> tuple[Truth | None, dict[str, Any]]:
-    """Return gold labels beside a model that has not seen them, and each judge's kappa."""
+def check_drawn(gold_drawn: str, panel: Jury, y: Any) -> None:
+    """Raise `ModelError` where nothing can be guaranteed of the systems."""
+    if gold_drawn not in (RANDOM, BY_HAND):
+        raise ModelError(f"--gold-drawn must be random or by-hand, found {gold_drawn[:60]!r}")
+    if gold_drawn == RANDOM and (y is None or (panel.n_classes > 2 and not panel.ordered)):
+        need = "gold labels: pass them with --gold" if y is None else "a best class: pass --order"
+        raise ModelError(f"--gold-drawn random needs {need}")
+
+
+def _use_gold(
+    panel: Jury, y: Any, jobs: int, *, random: bool
+) -> tuple[Truth | None, dict[str, Any], list[dict[str, Any]] | None]:
+    """Return gold labels beside a model that has not seen them, kappas, and guaranteed bounds."""
     if y is None:
-        return None, {}
+        return None, {}, None
     gold = read_gold_codes(panel, y)
     blind = options.build_method(options.DEFAULT_METHOD, 0, jobs)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the model that people see has warned already
         blind.fit(panel)
         truth = find_truth(panel, gold, Judged.of(blind, panel))
-    return truth, compare_with_gold(panel, gold)
+    rows = None
+    if random:
+        groups = panel.systems or dict.fromkeys(panel.items.tolist(), "all items")
+        rows = certify_rates(blind, panel, y, groups).reset_index().to_dict("records")
+    return truth, compare_with_gold(panel, gold), rows
 
 
 def _find_cheaper(model: Aggregator, panel: Jury, gold: Any) -> dict[str, Any]:
@@ -247,6 +276,7 @@ def show_jury(screen: Console, panel: Jury, model: Aggregator, found: dict[str, 
         screen.print()
         for line in describe_differences(rate):
             screen.print(line)
+    show_certified(screen, found["certified"])
     if "scores" in found:
         screen.print(tabulate_means(found["scores"]))
         screen.print()
@@ -325,6 +355,22 @@ def system_table(systems: list[dict[str, Any]]) -> Table:
         for row in systems
     ]
     return fill_table(("system", "rank", "pass rate", "items"), rows)
+
+
+def show_certified(screen: Console, rows: list[dict[str, Any]] | None) -> None:
+    """Print the guaranteed bounds of each system's pass rate, if there are any."""
+    if rows is None:
+        return
+    cells = [
+        (row["group"], figure(row["low"], ".1%"), figure(row["high"], ".1%"), str(row["answers"]))
+        for row in rows
+    ]
+    screen.print(fill_table(("system", "at least", "at most", "gold labels"), cells))
+    screen.print(
+        "With 95% confidence all of these bounds hold, whatever the judges are: gold labels are "
+        "those of random items."
+    )
+    screen.print()
 
 
 def describe_differences(rate: dict[str, Any]) -> Iterator[Text]:
