@@ -15,7 +15,9 @@ from unelisa.ehr.posterior import (
     FEWEST_CHARTS,
     MISSED,
     MOST_SILENT,
+    UNCORRECTED,
     Calibration,
+    Correction,
     Performance,
     Review,
     allow_for_unseen,
@@ -47,6 +49,7 @@ class FittedPhenotype:
     calibration: Calibration = UNCALIBRATED
     shown: Calibration = UNCALIBRATED
     silence: float = 0.0  # added to the log-odds of patients without any anchor record
+    correction: Correction = UNCORRECTED  # by reviewed charts
 
     def score(self, table: CountTable, rates: Counts | None = None) -> Floats:
         """Return the anchors' log-odds plus half the group's, before calibration."""
@@ -63,16 +66,22 @@ class FittedPhenotype:
     def calibrate(self, table: CountTable, scores: Floats, shown: bool = False) -> Floats:
         """Return the calibrated log-odds of these scores; `shown`: without unseen cases."""
         calibration = self.shown if shown else self.calibration
-        return calibration.log_odds(scores) + self.silence * self.is_silent(table)
+        odds = calibration.log_odds(scores) + self.silence * self.is_silent(table)
+        return self.correction.apply(odds)
+
+    def show(self, scores: Floats) -> Floats:
+        """Return P(case) by these scores without unseen cases, whatever anchors are recorded."""
+        return np.asarray(expit(self.correction.apply(self.shown.log_odds(scores))))
 
     def is_silent(self, table: CountTable) -> NDArray[np.bool_]:
         """Return who has no record of any anchor."""
         return np.asarray(~(table.values[:, self.anchors] > 0).any(axis=1))
 
-    def moved(self, shift: float, factor: float = 1.0) -> "FittedPhenotype":
-        """Return the phenotype with its log-odds multiplied by a factor and shifted."""
-        calibration, shown = (one.moved(shift, factor) for one in (self.calibration, self.shown))
-        return replace(self, calibration=calibration, shown=shown, silence=factor * self.silence)
+    def moved(self, shift: float) -> "FittedPhenotype":
+        """Return the phenotype with its log-odds shifted."""
+        return replace(
+            self, calibration=self.calibration.moved(shift), shown=self.shown.moved(shift)
+        )
 
     def anchor_odds(self, table: CountTable) -> Floats:
         """Return the log-odds by the anchors alone."""
@@ -86,7 +95,7 @@ class FittedPhenotype:
         """Return P(case) without any anchor, and without each of them."""
         parts = self.anchor_parts(table)
         left = [scores - parts.sum(axis=1), *(scores - part for part in parts.T)]
-        blind, *without = (expit(self.shown.log_odds(one)) for one in left)
+        blind, *without = map(self.show, left)
         return blind, without
 
     def expect_performance(
@@ -96,7 +105,7 @@ class FittedPhenotype:
         blind, without = self.leave_out(table, scores)
         chances = expit(self.calibrate(table, scores))
         generous = chances + (1 - chances) * np.minimum(MISSED * blind, 1)
-        rivals = [*without, expit(self.shown.log_odds(scores)), expit(scores), generous]
+        rivals = [*without, self.show(scores), expit(scores), generous]
         flagged = chances >= THRESHOLD
         found = expect_performance(chances, flagged, rivals, blind)
         error, cases = share_errors(self.anchor_model.correlation), float(chances.mean())
@@ -232,7 +241,7 @@ def _review(
     before, n_charts = phenotype.calibrate(table, scores), int((charts.signs != 0).sum())
     review = Review.learn(before, charts.signs)
     if n_charts:
-        phenotype = phenotype.moved(review.shift, review.factor)
+        phenotype = replace(phenotype, correction=review.correction)
     expected = phenotype.expect_performance(table, scores, stated=stated)
     flagged = expit(phenotype.calibrate(table, scores)) >= THRESHOLD
     if n_charts >= FEWEST_CHARTS and flagged.any():

@@ -6,8 +6,8 @@ overconfident. They are calibrated by
     logit P = alpha + beta s,
 
 the logistic regression of the anchors' posterior w on s, with an allowance for cases whom the
-anchors do not show (`allow_for_unseen`). A stated prevalence shifts alpha, and reviewed charts
-change alpha and beta.
+anchors do not show (`allow_for_unseen`). A stated prevalence shifts alpha; reviewed charts correct
+P where it is not small (`Correction`).
 """
 
 from collections.abc import Sequence
@@ -48,6 +48,9 @@ SHARED_ERROR, COPIED_ERROR = 0.02, 0.1
 LEAST_FOUND = 0.4
 # spreads of the prior of what charts change: the shift of the log-odds, and their factor
 SHIFT, FACTOR = 2.0, 0.4
+LOCAL = -0.5  # log-odds; chosen on seeds 100 to 102 of the three simulators of studies/rules
+STEEPEST_FALL = 0.95  # of what charts add to log-odds
+_GRID = np.linspace(-20, 20, 401)
 # a minimum over few patients would follow chance
 FEWEST_OTHERS = 20  # patients whom the anchors do not show, at a value of g
 DIGITS = 9  # of the other features' log ratios, beyond which they are rounding errors
@@ -59,14 +62,14 @@ def regress(
     target: Floats,
     start: Sequence[float],
     precision: Floats,
-    mean: Sequence[float] = (0.0, 0.0),
     steps: int = 50,
+    offset: Floats | float = 0.0,
 ) -> tuple[Floats, Floats]:
-    """Return the coefficients of a logistic regression with a normal prior, and the curvature."""
+    """Return the coefficients of a logistic regression, normal a priori, and the curvature."""
     solved, damped = np.array(start, dtype=np.float64), np.maximum(precision, 1e-6 * np.eye(2))
     for _ in range(steps):
-        fitted = expit(design @ solved)
-        score = design.T @ (target - fitted) - precision @ (solved - mean)
+        fitted = expit(offset + design @ solved)
+        score = design.T @ (target - fitted) - precision @ solved
         curvature = (design * (fitted * (1 - fitted))[:, None]).T @ design + damped
         step = np.clip(np.linalg.solve(curvature, score), -1, 1)
         solved += step
@@ -96,35 +99,61 @@ class Calibration:
         """Return logit P."""
         return np.asarray(self.intercept + self.slope * scores)
 
-    def moved(self, shift: float, factor: float = 1.0) -> "Calibration":
-        """Return the calibration with its log-odds multiplied by a factor and shifted."""
-        return Calibration(shift + factor * self.intercept, factor * self.slope)
+    def moved(self, shift: float) -> "Calibration":
+        """Return the calibration with its log-odds shifted."""
+        return Calibration(shift + self.intercept, self.slope)
+
+
+@stored(shift="finite", factor="finite")
+class Correction(NamedTuple):
+    """What reviewed charts change of log-odds z: w(z) (shift + (factor - 1) z) is added.
+
+    Few charts are drawn among patients who are hardly ever cases, and these follow the curve of the
+    others only by chance: their P stays as it is, by w(z) = sigmoid(z - `LOCAL`).
+    """
+
+    shift: float = 0.0
+    factor: float = 1.0
+
+    def apply(self, odds: Floats) -> Floats:
+        """Return the corrected log-odds."""
+        return np.asarray(odds + _weigh(odds) @ np.array([self.shift, self.factor - 1]))
+
+
+def _weigh(odds: Floats) -> Floats:
+    """Return w(z) and z w(z)."""
+    return expit(odds - LOCAL)[:, None] * np.column_stack([np.ones_like(odds), odds])
+
+
+UNCORRECTED = Correction()
 
 
 class Review(NamedTuple):
-    """What reviewed charts change: logit P = shift + factor z of the log-odds z without them."""
+    """The correction by reviewed charts, and the covariance of its shift and factor."""
 
-    shift: float
-    factor: float
-    covariance: Floats  # of the two
+    correction: Correction
+    covariance: Floats
 
     @classmethod
     def learn(cls, odds: Floats, signs: NDArray[np.int8]) -> "Review":
         """Return the posterior mode; a priori the shift is N(0, 2^2) and the factor N(1, .4^2).
 
-        The probability that a chart is drawn may depend on P(case), not otherwise on the truth.
+        The probability that a chart is drawn may depend on P(case), not otherwise on the truth. The
+        correction is made smaller where it would reverse the order of patients.
         """
-        design = np.column_stack([np.ones_like(odds), odds])[signs != 0]
-        precision, none = np.diag([SHIFT**-2.0, FACTOR**-2.0]), (0.0, 1.0)
-        solved, curvature = regress(design, signs[signs != 0] > 0, none, precision, none)
+        seen, precision = odds[signs != 0], np.diag([SHIFT**-2.0, FACTOR**-2.0])
+        design = _weigh(seen)
+        found, curvature = regress(design, signs[signs != 0] > 0, (0, 0), precision, offset=seen)
+        moves = np.diff(_weigh(_GRID) @ found) / np.diff(_GRID)
+        shift, factor = (found * min(1.0, STEEPEST_FALL / max(-moves.min(), 1e-12))).tolist()
         covariance = np.asarray(np.linalg.inv(curvature), dtype=np.float64)
-        return cls(float(solved[0]), max(float(solved[1]), 0.1), covariance)
+        return cls(Correction(shift, 1 + factor), covariance)
 
     def estimate_share(self, odds: Floats, n_charts: int) -> "Estimate":
         """Return the share of cases among patients with these log-odds before the review."""
-        chances = expit(self.shift + self.factor * odds)
+        chances = expit(self.correction.apply(odds))
         noise = chances * (1 - chances)
-        gradient = np.array([noise.mean(), (noise * odds).mean()])
+        gradient = noise @ _weigh(odds) / len(odds)
         variance = gradient @ self.covariance @ gradient + noise.sum() / len(odds) ** 2
         value, reach = float(chances.mean()), Z95 * float(np.sqrt(variance))
         basis = f"{n_charts} reviewed charts and the model"
