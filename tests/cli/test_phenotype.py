@@ -395,6 +395,35 @@ def test_charts_are_drawn_filled_in_and_correct_the_figures(run, database, drawn
     assert width["sensitivity"] < before["sensitivity"]["high"] - before["sensitivity"]["low"]
 
 
+def test_the_cohort_of_a_kept_model_is_certified_by_charts(
+    run, refused, database, drawn, kept, tmp_path
+):
+    charts, told, cohort = (tmp_path / name for name in ("charts.csv", "p.json", "c.csv"))
+    start = ("phenotype", database, "--config", EXAMPLE, "--model", kept, "--json", told)
+    assert run(*start, "--charts", 200, "--charts-out", charts).exit_code == 0
+    table = pd.read_csv(charts)
+    table["label"] = (drawn.truth[table["person_id"]] > 0).astype(int).to_numpy()
+    table.to_csv(charts, index=False)
+    result = run(*start, "--certify", charts, "--error", "40%", "--cohort", cohort, "--force")
+    assert result.exit_code == 0, result.output
+    facts = json.loads(told.read_text())["certificate"]
+    assert "with 95% confidence, at most 40%" in " ".join(result.stdout.split())
+    members = pd.read_csv(cohort)["subject_id"]
+    assert len(members) == facts["n_cohort"] == facts["n_flagged"] - facts["n_removed"]
+    right = (drawn.truth[members] > 0).mean()
+    assert facts["ppv_at_least"] <= right
+    assert facts["certified"]
+    table.loc[:9, "label"] = np.nan  # not reviewed: as if they were no cases
+    table.to_csv(charts, index=False)
+    assert run(*start, "--certify", charts, "--error", "40%", "--force").exit_code == 0
+    fewer = json.loads(told.read_text())["certificate"]
+    assert fewer["n_unanswered"] == 10
+    assert fewer["ppv_at_least"] <= facts["ppv_at_least"]
+    table[:-5].to_csv(charts, index=False)
+    assert "drawn with another model" in refused(*start, "--certify", charts, "--force")
+    assert "--certify needs --model" in refused(*start[:4], "--certify", charts)
+
+
 def test_reviewers_are_voters_beside_charts(run, refused, database, drawn, tmp_path):
     rng, case = np.random.default_rng(0), drawn.truth > 0
     persons = rng.choice(drawn.counts.index, 150, replace=False)

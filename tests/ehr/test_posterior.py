@@ -8,7 +8,7 @@ from unelisa.ehr.posterior import (
     MISSED,
     MODEL,
     Calibration,
-    Correction,
+    ChartCorrection,
     Estimate,
     Review,
     allow_for_unseen,
@@ -35,7 +35,7 @@ def test_calibration_keeps_the_prevalence():
 def test_reviewed_charts_move_and_stretch_the_log_odds(shift, factor):
     rng = np.random.default_rng(1)
     scores = rng.normal(0, 2, 20_000)
-    case = rng.random(20_000) < expit(Correction(shift, factor).apply(scores))
+    case = rng.random(20_000) < expit(ChartCorrection(shift, factor).apply(scores))
     signs = np.where(case, 1, -1).astype(np.int8)
     signs[8000:] = 0
     found = Review.learn(scores, signs)

@@ -1,7 +1,7 @@
 """From a database of health records to the label of every patient."""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from unelisa.cli.phenotype_config import PhenotypeConfig
 from unelisa.cli.phenotype_reviews import Charts
 from unelisa.cli.screen import busy
-from unelisa.ehr.charts import draw_charts
+from unelisa.ehr.charts import certify_flagged, draw_charts
 from unelisa.ehr.omop.cohort import list_cohort
 from unelisa.ehr.omop.counts import PatientCounts, count_patients, find_related
 from unelisa.ehr.omop.database import OmopTables, open_database
@@ -48,6 +48,22 @@ class Cases(NamedTuple):
     # persons, chances: the eligible patients and their P(case)
     persons: NDArray[np.int64]
     chances: NDArray[np.float64]
+
+    def certify(self, charts: Mapping[str, tuple[int | None, float]], error: float) -> "Cases":
+        """Return the cases with a certificate among the facts, without those that charts refute."""
+        flagged = self.chances >= self.model.threshold_
+        facts, out = certify_flagged(self.persons, self.chances, flagged, charts, error)
+        no_case, refuted = self.model.classes_.tolist()[0], set(out)
+        labels = (
+            (person, no_case, chance, "reviewed chart")
+            if person in refuted
+            else (person, label, chance, note)
+            for person, label, chance, note in self.labels
+        )
+        left = self.cohort
+        if left is not None:
+            left = left[~left["subject_id"].isin(refuted)]
+        return self._replace(labels=labels, cohort=left, facts={**self.facts, "certificate": facts})
 
     def draw(self, n: int, seed: int) -> Iterator[tuple[int, str, str, str]]:
         """Yield person, an empty label, P(case) and share drawn of charts worth reviewing."""

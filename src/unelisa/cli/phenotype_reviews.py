@@ -41,6 +41,20 @@ def read_charts(path: Path) -> Charts:
     return pd.DataFrame({name: pd.Series(one, dtype=object) for name, one in columns.items()})
 
 
+def read_drawn(path: Path) -> dict[str, tuple[int | None, float]]:
+    """Return label (None without one) and share drawn of all charts that --charts drew."""
+    rows = _read_rows(path, ("person_id", "label"), "charts")
+    if any(len(row) < 3 for row in rows) or not rows:
+        raise RecordsError(f"{path.name} needs the column drawn, which --charts writes")
+    found = {}
+    for person, label, drawn in rows:
+        if label not in {"0", "1", "0.0", "1.0"} | MISSING:
+            raise RecordsError(f"{path.name} needs labels 0 or 1, 1 for a case")
+        known = None if label in MISSING else int(float(label))
+        found[person] = known, float(read_number(drawn, float))
+    return found
+
+
 def read_reviews(path: Path, charts: Any = None) -> "pd.DataFrame":
     """Return label, chance of being drawn and of being wrong, by person_id as text.
 

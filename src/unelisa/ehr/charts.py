@@ -1,11 +1,13 @@
 """Reviewed charts: the truth of a few patients, and which ones are worth reviewing."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators.known import list_labels, put_in_order
+from unelisa.analysis.certified_shares import certify_cohort
 from unelisa.ehr.counts import Floats
 from unelisa.errors import VotesError
 from unelisa.votes.coding import CodingChoice, settle_coding
@@ -14,6 +16,7 @@ STRATA = (0.01, 0.05, 0.2, 0.5, 0.8, 0.95)  # limits of P(case)
 FLAGGED = 0.5  # from this P(case) on patients are labeled as cases
 SHARE_OF_FLAGGED = 0.3  # of the charts, at least: PPV is that of the flagged patients
 FEWEST_OF_STRATUM = 5
+ROUNDED = 1e-4  # difference of shares in a file of charts
 
 
 class ReviewedCharts(NamedTuple):
@@ -135,3 +138,34 @@ def _choose_coding(labels: set[Any]) -> CodingChoice:
             "NaN for patients whose charts were not reviewed"
         )
     return "pm1" if labels == {-1} else "auto"
+
+
+def certify_flagged(
+    persons: NDArray[Any],
+    chances: Floats,
+    flagged: NDArray[np.bool_],
+    charts: Mapping[str, tuple[int | None, float]],
+    error: float,
+) -> tuple[dict[str, Any], list[Any]]:
+    """Return the certificate of the flagged patients (`certify_cohort`), and who leaves them.
+
+    `charts` has, for every person that `draw_charts` drew with these chances, the label, None where
+    the chart was not reviewed, and the share of the stratum that was drawn. A chart without a label
+    counts as that of no case.
+    """
+    place = {str(person): row for row, person in enumerate(persons.tolist())}
+    rows = np.array([place.get(person, -1) for person in charts], dtype=np.intp)
+    strata = np.digitize(chances, STRATA)
+    drawn = np.bincount(strata[rows], minlength=len(STRATA) + 1)
+    shares = (drawn / np.maximum(np.bincount(strata, minlength=len(drawn)), 1))[strata[rows]]
+    stated = np.array([share for _, share in charts.values()])
+    if (rows < 0).any() or (np.abs(shares - stated) > ROUNDED).any():
+        raise VotesError(
+            "the charts were drawn with another model or from other records; draw them again with "
+            "--charts and this --model, and keep those without a label in the file"
+        )
+    labels = dict(zip(persons[rows].tolist(), (x or 0 for x, _ in charts.values()), strict=True))
+    cases = dict(zip(persons[flagged].tolist(), strata[flagged].tolist(), strict=True))
+    facts = certify_cohort(cases, labels, error)
+    facts["n_unanswered"] = sum(label is None for label, _ in charts.values())
+    return facts, [person for person in cases if labels.get(person) == 0]

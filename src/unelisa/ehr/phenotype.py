@@ -17,7 +17,7 @@ from unelisa.ehr.posterior import (
     MOST_SILENT,
     UNCORRECTED,
     Calibration,
-    Correction,
+    ChartCorrection,
     Performance,
     Review,
     allow_for_unseen,
@@ -49,7 +49,7 @@ class FittedPhenotype:
     calibration: Calibration = UNCALIBRATED
     shown: Calibration = UNCALIBRATED
     silence: float = 0.0  # added to the log-odds of patients without any anchor record
-    correction: Correction = UNCORRECTED  # by reviewed charts
+    correction: ChartCorrection = UNCORRECTED  # by reviewed charts
 
     def score(self, table: CountTable, rates: Counts | None = None) -> Floats:
         """Return the anchors' log-odds plus half the group's, before calibration."""
