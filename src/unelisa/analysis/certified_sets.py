@@ -87,27 +87,21 @@ class Sets(NamedTuple):
     delivered: Floats  # labels that are given if the set is certified
 
 
-class Choice(NamedTuple):
-    """The largest set that is certified, of the items with at least this probability."""
+def choose_sets(scored: Scored, truth: NDArray[np.intp], asked: Asked) -> tuple[Floats, Floats]:
+    """Return the probability from which items are certified, and the smallest error in reach.
 
-    threshold: float  # infinite if none is
-    reach: float  # the smallest error that would have been certified
-
-
-def choose_sets(scored: Scored, truth: NDArray[np.intp], asked: Asked) -> list[Choice]:
-    """Return the largest certified set, of all items or of those of each class."""
-    n = len(scored.classes)
-    labels = range(n) if asked.per == "class" else (None,)
+    Of all items, or of those of each class; the first is infinite where nothing is certified.
+    """
+    labels = range(len(scored.classes)) if asked.per == "class" else (None,)
     alpha = (1 - asked.confidence) / len(labels)
-    return [_choose(list_evidence(scored, truth, asked, k), asked, alpha) for k in labels]
-
-
-def _choose(evidence: Evidence, asked: Asked, alpha: float) -> Choice:
-    if not len(evidence.sure):
-        return Choice(np.inf, np.nan)
-    threshold = choose_set(evidence, asked, alpha)
-    found = np.isfinite(threshold)
-    return Choice(threshold, asked.error if found else find_reach(evidence, asked, alpha))
+    limits, reached = np.full(len(labels), np.inf), np.full(len(labels), np.nan)
+    for j, label in enumerate(labels):
+        evidence = list_evidence(scored, truth, asked, label)
+        if len(evidence.sure):
+            limits[j] = choose_set(evidence, asked, alpha)
+            found = np.isfinite(limits[j])
+            reached[j] = asked.error if found else find_reach(evidence, asked, alpha)
+    return limits, reached
 
 
 def list_evidence(

@@ -28,7 +28,7 @@ from unelisa.analysis.certified_sets import (
     NOT_DRAWN,
     UNANSWERED,
     Asked,
-    Choice,
+    Floats,
     Loss,
     Per,
     Scored,
@@ -174,15 +174,14 @@ def refuse_fitted(model: Any, votes: Votes, codes: NDArray[np.int8]) -> None:
 def _state(
     scored: Scored,
     truth: NDArray[np.intp],
-    choices: list[Choice],
+    chosen: tuple[Floats, Floats],
     asked: Asked,
     design: Design | None,
 ) -> Guarantee:
     """Return the labels with their status, and the certificate."""
     import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
 
-    gold = truth >= 0
-    limits = np.array([choice.threshold for choice in choices])
+    gold, (limits, reached) = truth >= 0, chosen
     limit = limits[scored.label] if asked.per == "class" else limits[0]
     certified = (truth == NOT_DRAWN) & (scored.sure >= np.maximum(limit, asked.above))
     state = np.where(gold, 2, certified.astype(np.intp))
@@ -215,10 +214,9 @@ def _state(
         "gold_sha256": hash_columns(scored.votes.items[gold], scored.classes[truth[gold]]),
         "labels_sha256": hash_columns(*(columns[name] for name in ("item", "label", "status"))),
     }
-    reached = [choice.reach for choice in choices if np.isfinite(choice.reach)]
-    if reached and not n_certified:
+    if not n_certified and np.isfinite(reached).any():
         most = np.inf if asked.loss == "squared" else 1.0
-        facts["certifiable_error"] = round(min(max(reached), most), 4)
+        facts["certifiable_error"] = round(min(float(np.nanmax(reached)), most), 4)
     facts["guarantee"] = _put_into_words(facts)
     return Guarantee(
         pd.DataFrame(columns), n_certified, n_gold, asked.error, asked.confidence, facts

@@ -107,7 +107,14 @@ def bound_strata(strata: Sequence[Draws], alpha: float) -> float:
     cell = max(np.ceil(n / CELLS), 1.0)
     least = np.zeros(1)  # log R of the likeliest division of up to so many cells
     for one in strata:
-        own = _least_ratios(one, cell)
+        # log R of so many cells of wrong items in this stratum or more
+        wrong = np.arange(int(one.n // cell) + 1) * cell
+        own = np.zeros(len(wrong))
+        if one.k > 0:
+            likeliest = np.ceil(one.n * one.e / one.k)
+            tried = np.minimum(np.maximum(wrong, likeliest), one.n).tolist()
+            ratios = np.array([log_ratio(one, x) for x in tried])
+            own = np.minimum.accumulate(ratios[::-1])[::-1]
         sums = np.full(len(least) + len(own) - 1, np.inf)
         for k, ratio in enumerate(own):
             part = sums[k : k + len(least)]
@@ -116,13 +123,3 @@ def bound_strata(strata: Sequence[Draws], alpha: float) -> float:
     # a number in cell j is below (j + 1) cell: of S strata in cells that add up to j, below j + S
     cells = float(np.flatnonzero(least < -np.log(alpha)).max(initial=0))
     return float(min(max((cells + len(strata)) * cell - len(strata), found), n))
-
-
-def _least_ratios(draws: Draws, cell: float) -> Floats:
-    """Return the smallest log R of so many cells of wrong items or more."""
-    wrong = np.arange(int(draws.n // cell) + 1) * cell
-    if draws.k <= 0:
-        return np.zeros(len(wrong))
-    likeliest = np.ceil(draws.n * draws.e / draws.k)
-    ratios = [log_ratio(draws, float(x)) for x in np.minimum(np.maximum(wrong, likeliest), draws.n)]
-    return np.minimum.accumulate(np.array(ratios)[::-1])[::-1]

@@ -66,8 +66,13 @@ class Judged:
     @classmethod
     def of(cls, model: Aggregator, votes: Votes) -> "Judged":
         """Return what a fitted model says about the items."""
-        matched = _match_voters(model, votes)
-        listed: Any = getattr(model, "_list_ballots", _list_classes)(matched)
+        known = set(map(str, model.voter_names_)) & set(map(str, votes.voters))
+        strangers = not known and votes.n_voters == model.n_features_in_  # they go by position
+        matched, listed = votes if strangers else votes.align(model.voter_names_), None
+        if (list_own := getattr(model, "_list_ballots", None)) is not None:
+            listed = list_own(matched)
+        elif matched.n_classes > 2:
+            listed = list_ballots(matched.blocks)
         scores = np.asarray(model.decision_function(matched), dtype=np.float64)
         measure: Any = getattr(model, "ease", None)
         ease = None if measure is None else np.asarray(measure(matched), dtype=np.float64)
@@ -155,19 +160,6 @@ class Judged:
     def as_shares(self) -> Floats:
         """Return P(positive), or the label as 0, 1/2 (a tie) or 1 where there is none."""
         return (np.sign(self.scores) + 1) / 2 if self.chances is None else self.chances
-
-
-def _list_classes(votes: Votes) -> Any:
-    """Return the votes as lists where methods need them so: votes of more than two classes."""
-    return list_ballots(votes.blocks) if votes.n_classes > 2 else None
-
-
-def _match_voters(model: Aggregator, votes: Votes) -> Votes:
-    """Return the votes with the model's voters as columns; unknown names go by position."""
-    known = set(map(str, model.voter_names_)) & set(map(str, votes.voters))
-    if not known and votes.n_voters == model.n_features_in_:
-        return votes
-    return votes.align(model.voter_names_)
 
 
 def describe_items(judged: Judged) -> dict[str, Any]:

@@ -95,8 +95,8 @@ def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
             written.write_csv(draw, COLUMNS_DRAWN, rows)
             written.write_json(run.json, {"plan": [row._asdict() for row in plan]})
         screen.print(plan_table(plan))
-        asked = f"{shares[0]:g}" if loss == "squared" else f"{100 * shares[0]:g}%"
-        screen.print(explain_plan(plan, asked), soft_wrap=True)
+        allowed = f"{shares[0]:g}" if loss == "squared" else f"{100 * shares[0]:g}%"
+        screen.print(explain_plan(plan, allowed), soft_wrap=True)
         tell_written(screen, draw, run.json)
         return
     known = read_sample(gold, votes, DrawnTable)
