@@ -1,20 +1,7 @@
 """Crowds that the aggregators' tests share."""
 
-import csv
-
 import numpy as np
 import pytest
-
-from unelisa.sources.tables import read_votes
-
-
-@pytest.fixture
-def bluebirds(shared_data):
-    """The bluebirds crowd (39 workers, 108 pictures) and its truth."""
-    votes = read_votes(shared_data / "bluebirds" / "votes_wide.csv.gz", coding="pm1")
-    with (shared_data / "bluebirds" / "truth.csv").open() as file:
-        truth = {row["item"]: int(row["label"]) for row in csv.DictReader(file)}
-    return votes, np.array([truth[str(item)] for item in votes.items])
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ from sklearn.base import clone, is_classifier
 import unelisa as ue
 from unelisa.aggregators import (
     Aggregator,
+    DawidSkene,
     LatentIsing,
     MajorityVote,
     OneVsRest,
@@ -99,7 +100,9 @@ def test_voters_are_told_apart_in_a_table():
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
 @pytest.mark.parametrize("empty", [1, 100])
-@pytest.mark.parametrize("estimator", [LatentIsing(), OneVsRest(UnElisa()), StackedRBM()])
+@pytest.mark.parametrize(
+    "estimator", [LatentIsing(), OneVsRest(UnElisa()), StackedRBM(), DawidSkene()]
+)
 def test_items_without_votes_change_nothing(estimator, empty):
     rng = np.random.default_rng(0)
     truth = rng.choice([-1, 1], 200)[:, None]
@@ -152,36 +155,31 @@ def test_probabilities_add_up():
     assert two == pytest.approx(as_chances(odds))
 
 
-def test_coverage_overlaps_and_conflicts_by_hand():
-    told = describe_votes(TABLE)
-    assert told["votes"].tolist() == [4, 3, 2]
-    assert told["coverage"].tolist() == [1.0, 0.75, 0.5]
-    # voter 0 meets another on all four items, voter 1 on three, voter 2 on two
-    assert told["overlaps"].tolist() == [1.0, 0.75, 0.5]
-    # item 1: voters 0 and 2 against voter 1; item 3: voter 0 against voter 2
-    assert told["conflicts"].tolist() == [0.5, 0.25, 0.5]
+THREE = [["a", "b", None], ["c", "c", None], ["a", "a", "b"], ["a", None, None]]
+BORED, SILENT = "it always gave the same vote", "it never voted"
 
 
-def test_a_lone_vote_overlaps_with_nobody():
-    told = describe_votes(Votes.of(np.array([[1, 0], [-1, 0], [0, 1]]), coding="pm1"))
-    assert told["overlaps"].tolist() == [0.0, 0.0]
-    assert told["conflicts"].tolist() == [0.0, 0.0]
-
-
-def test_idle_reasons():
-    votes = Votes.of(np.array([[1, 0, 1], [1, 0, -1]]), coding="pm1")
-    assert idle_reason(votes, 0) == "it always gave the same vote"
-    assert idle_reason(votes, 1) == "it never voted"
-    assert idle_reason(votes, 2) is None
-
-
-def test_more_than_two_classes_are_described_alike():
-    votes = Votes.of([["a", "b", None], ["c", "c", None], ["a", "a", "b"], ["a", None, None]])
+@pytest.mark.parametrize(
+    ("votes", "counts", "overlaps", "conflicts", "idle"),
+    [
+        # voter 0 meets another on all four items, voter 1 on three, voter 2 on two;
+        # item 1: voters 0 and 2 against voter 1; item 3: voter 0 against voter 2
+        (TABLE, [4, 3, 2], [1.0, 0.75, 0.5], [0.5, 0.25, 0.5], [None] * 3),
+        (Votes.of(THREE), [4, 3, 1], [0.75, 0.75, 0.25], [0.5, 0.5, 0.25], [None, None, BORED]),
+        (
+            Votes.of([[1, 0, 0], [1, 0, 0], [0, -1, 0], [0, 1, 0]], coding="pm1"),
+            *([2, 2, 0], [0.0] * 3, [0.0] * 3, [BORED, None, SILENT]),
+        ),
+    ],
+    ids=["two classes", "three classes", "nobody meets"],
+)
+def test_votes_are_described_by_hand(votes, counts, overlaps, conflicts, idle):
     told = describe_votes(votes)
-    assert told["votes"].tolist() == [4, 3, 1]
-    assert told["overlaps"].tolist() == [0.75, 0.75, 0.25]
-    assert told["conflicts"].tolist() == [0.5, 0.5, 0.25]
-    assert [idle_reason(votes, s) for s in range(3)] == [None, None, "it always gave the same vote"]
+    assert told["votes"].tolist() == counts
+    assert told["coverage"].tolist() == [count / len(votes) for count in counts]
+    assert told["overlaps"].tolist() == overlaps
+    assert told["conflicts"].tolist() == conflicts
+    assert [idle_reason(votes, s) for s in range(3)] == idle
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
+from conftest import read_truth
 from unelisa.aggregators import AGGREGATORS, OrientedAggregator
+from unelisa.analysis.scoring import score_labels
 from unelisa.errors import ModelError, UnelisaWarning, VotesError, VotesWarning
 from unelisa.simulation.designs import simulate_votes
+from unelisa.sources.tables import read_votes
 from unelisa.votes import Votes
 
 ORIENTED = [name for name, cls in AGGREGATORS.items() if issubclass(cls, OrientedAggregator)]
@@ -297,3 +300,25 @@ def test_any_votes_give_finite_labels(name, values):
         return
     model, _ = fit_quietly(make(name), votes)
     assert_sound(model, votes, len(values))
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(
+    ("name", "folder", "least"),
+    [
+        ("majority-vote", "bluebirds", 0.758),
+        ("dawid-skene", "bluebirds", 0.878),
+        ("spectral-meta-learner", "bluebirds", 0.84),
+        ("stacked-rbm", "bluebirds", 0.82),
+        ("latent-ising", "bluebirds", 0.75),
+        ("latent-ising", "youtube_spam", 0.8),
+        ("latent-ising", "llm_judges", 0.77),
+    ],
+)
+def test_real_votes(name, folder, least, shared_data):
+    votes = read_votes(min((shared_data / folder).glob("votes*")), coding="pm1")
+    truth = read_truth(shared_data / folder / "truth.csv")
+    signs = np.array([truth.get(str(item), 0) for item in votes.items], dtype=np.int8)
+    model, _ = fit_quietly(make(name), votes)
+    found = score_labels(signs, model.decision_function(votes))
+    assert found.accuracy > least

@@ -321,17 +321,6 @@ def test_two_voters_are_worth_what_the_majority_says():
     assert model.prevalence_ == pytest.approx(4.5 / 8)
 
 
-def test_items_without_votes_leave_no_trace(crowd):
-    votes, _ = crowd
-    padded = Votes.of(np.vstack([votes.values, np.zeros((50, 9), dtype=np.int8)]), coding="pm1")
-    plain, more = (DawidSkene(random_state=0).fit(x) for x in (votes, padded))
-    assert more.prevalence_ == pytest.approx(plain.prevalence_, abs=1e-12)
-    assert more.coins_ == pytest.approx(plain.coins_, abs=1e-12)
-    assert more.lower_bound_ == pytest.approx(plain.lower_bound_)
-    prior = np.log(plain.prevalence_ / (1 - plain.prevalence_))
-    assert more.decision_function(padded)[-1] == pytest.approx(prior)
-
-
 def test_the_best_start_is_kept(crowd):
     votes, _ = crowd
     one, many = (DawidSkene(n_starts=k, random_state=0).fit(votes) for k in (1, 8))
@@ -380,13 +369,6 @@ def test_crowd_kit_reaches_no_higher_likelihood(seed):
     same = DawidSkene(smoothing=0.0, n_starts=1).fit(Votes.of(values, coding="pm1"), truth)
     reached = log_likelihood(values, same.coins_, same.prevalence_)
     assert reached == pytest.approx(log_likelihood(values, coins, theirs.priors_[1]), abs=0.05)
-
-
-@pytest.mark.shared
-def test_bluebirds(bluebirds):
-    votes, truth = bluebirds
-    model = DawidSkene(random_state=0).fit(votes)
-    assert model.score(votes, truth) == pytest.approx(0.898, abs=0.02)
 
 
 def test_three_classes_are_the_posterior_of_the_enumeration():

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.special import logit
 
-from unelisa.aggregators import AGGREGATORS, DawidSkene, StackedRBM
+from unelisa.aggregators import AGGREGATORS
 from unelisa.errors import UnelisaWarning
 from unelisa.simulation.designs import simulate_votes
 from unelisa.votes import Votes
@@ -192,9 +192,3 @@ def star():
 def test_consistent_methods_reach_the_oracle(name, star):
     votes, truth, oracle = star
     assert AGGREGATORS[name]().fit(votes).score(votes, truth) > oracle - 0.01
-
-
-def test_an_rbm_with_one_unit_reaches_dawid_skenes_optimum(star):
-    votes, truth, _ = star
-    one, two = StackedRBM(hidden=(1,)).fit(votes), DawidSkene().fit(votes)
-    assert one.score(votes, truth) == pytest.approx(two.score(votes, truth), abs=0.01)

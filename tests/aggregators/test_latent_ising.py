@@ -4,12 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from conftest import read_truth
 from latent.worlds import copying_crowd, echo, plain_crowd, rules, sides, two_axes, uneven_crowd
-from places import NAMES, put
 from unelisa.aggregators import LatentIsing, MajorityVote
 from unelisa.errors import ModelError, ReliabilityWarning, UnelisaWarning, VotesError, VotesWarning
-from unelisa.sources.tables import read_votes
 from unelisa.storage import load, save
 from unelisa.votes import Votes
 
@@ -383,20 +380,6 @@ def test_a_prior_is_fitted_on_the_anchors_side():
     assert any("the prior and the anchor" in note for note in told)
 
 
-@pytest.mark.parametrize("place", NAMES)
-def test_labels_are_the_same_wherever_the_votes_are(place, tmp_path, monkeypatch):
-    values, _ = copying_crowd(4, n_items=1400)
-    monkeypatch.setattr("places.CHUNK", 500)
-    one = fit(values)
-    blocks = put(place, np.asfortranarray(values), tmp_path, monkeypatch)
-    there = Votes(blocks, np.arange(len(values)), one.voter_names_)
-    other = fit(there)
-    assert np.array_equal(other.predict(there), one.predict(values))
-    assert other.families_ == one.families_ == [["v0", "v1", "v2"]]
-    assert other.weights_ == pytest.approx(one.weights_, abs=1e-6)
-    assert other.expected_accuracy_ == pytest.approx(one.expected_accuracy_, abs=1e-6)
-
-
 @pytest.mark.parametrize("known", [{}, {"y": {3: 1}}, {"prevalence": 0.3}], ids=str)
 def test_a_stored_model_says_the_same(known, tmp_path):
     values, _ = copying_crowd(4)
@@ -410,19 +393,6 @@ def test_a_stored_model_says_the_same(known, tmp_path):
     assert np.array_equal(again.graph_.weights, model.graph_.weights)
     for name in ("expected_accuracy_", "prevalence_interval_", "reliable_", "cautions_"):
         assert getattr(again, name) == getattr(model, name)
-
-
-@pytest.mark.shared
-@pytest.mark.parametrize(
-    ("name", "least"), [("bluebirds", 0.75), ("youtube_spam", 0.8), ("llm_judges", 0.77)]
-)
-def test_real_votes(shared_data, name, least):
-    found = sorted((shared_data / name).glob("votes*"))
-    table = read_votes(found[0], coding="pm1")
-    truth = read_truth(shared_data / name / "truth.csv")
-    signs = np.array([truth.get(str(item), 0) for item in table.items], dtype=float)
-    model = fit(table)
-    assert model.score(table, np.where(signs == 0, np.nan, signs)) > least
 
 
 def test_a_stated_class_without_any_label_is_said():

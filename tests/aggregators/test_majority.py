@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from unelisa.aggregators import MajorityVote, Wawa, ZeroBasedSkill
 from unelisa.aggregators.majority import arrange_votes, measure_agreement, share_weight
-from unelisa.errors import ModelError, VotesWarning
+from unelisa.errors import ModelError
 from unelisa.votes import Votes
 from unelisa.votes.ballots import list_ballots
 from unelisa.votes.blocks import WholeTable
@@ -33,14 +33,6 @@ def test_the_share_of_yes_minus_the_share_of_no():
     assert model.decision_function(TABLE) == pytest.approx([1 / 3, -1, 0, 1])
     assert model.weights_.tolist() == [1, 1, 1]
     assert not hasattr(model, "predict_proba")
-
-
-def test_a_voter_who_never_voted_does_not_count():
-    with pytest.warns(VotesWarning, match="never voted"):
-        model = MajorityVote().fit(np.column_stack([TABLE, np.full(4, np.nan)]))
-    assert model.weights_.tolist() == [1, 1, 1, 0]
-    assert model.experts_.tolist() == [0, 1, 2]
-    assert model.voters_.reason[3] == "it never voted"
 
 
 @METHODS
@@ -137,11 +129,3 @@ def test_steps_become_shorter(crowd):
     assert np.abs(late[1] - late[0]).max() < 1e-3
     with pytest.raises(ModelError, match="at least 1"):
         ZeroBasedSkill(max_iter=0).fit(ROUNDS)
-
-
-@pytest.mark.shared
-def test_bluebirds(bluebirds):
-    votes, truth = bluebirds
-    scores = MajorityVote().fit(votes).decision_function(votes)
-    right = np.where(scores == 0, 0.5, np.sign(scores) == truth)
-    assert right.mean() == pytest.approx(0.759, abs=5e-4)

@@ -23,7 +23,7 @@ from unelisa.aggregators.spectral import (
     score_pairs,
     unit_weights,
 )
-from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError
+from unelisa.errors import ConvergenceWarning, ExpertsWarning
 from unelisa.votes import Votes
 from unelisa.votes.blocks import WholeTable
 
@@ -128,12 +128,6 @@ def test_nothing_of_the_size_of_the_votes_is_copied():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 4 * values.nbytes
-
-
-@pytest.mark.shared
-def test_bluebirds_is_better_than_the_majority(bluebirds):
-    votes, truth = bluebirds
-    assert SpectralMetaLearner().fit(votes).score(votes, truth) > 0.84
 
 
 def same_partition(a, b):
@@ -265,10 +259,3 @@ def test_abstentions_are_left_out(grouped):
     model = LatentSpectralMetaLearner(random_state=0).fit(votes)
     assert same_partition(model.groups_, groups)
     assert model.score(votes, truth) > 0.8
-
-
-def test_one_group_can_be_demanded(grouped):
-    model = LatentSpectralMetaLearner(max_groups=1).fit(grouped[0])
-    assert len(model.group_weights_) == 1
-    with pytest.raises(ModelError, match="max_groups"):
-        LatentSpectralMetaLearner(max_groups=0).fit(grouped[0])

@@ -4,7 +4,6 @@ import pytest
 from unelisa.aggregators import UnElisa
 from unelisa.errors import ExpertsWarning, ModelError, VotesWarning
 from unelisa.simulation.designs import simulate_votes
-from unelisa.votes import Votes
 
 
 @pytest.fixture(scope="module")
@@ -105,24 +104,9 @@ def test_every_voter_gets_a_reason(simulated, model):
     assert pruned.str.contains("not a knot|no other voter|with only").all()
 
 
-def test_a_voter_who_never_voted_is_named(simulated):
-    values = np.column_stack([simulated.votes.values, np.zeros(len(simulated.votes), dtype=int)])
-    with pytest.warns(VotesWarning, match="never voted"):
-        model = UnElisa(random_state=0).fit(Votes.of(values, coding="pm1"))
-    assert model.voters_.reason.iloc[-1] == "it never voted"
-
-
 def test_an_unknown_rule_is_refused(simulated):
     with pytest.raises(ModelError, match="rule must be"):
         UnElisa(rule="plurality").fit(simulated.votes)
-
-
-def test_both_sides_are_turned_together(simulated):
-    votes, truth = simulated.votes, simulated.truth
-    up = UnElisa(random_state=0).fit(votes, truth)
-    down = UnElisa(random_state=0).fit(votes, -truth)
-    assert down.decision_function(votes) == pytest.approx(-up.decision_function(votes))
-    assert down.prevalence_ == pytest.approx(1 - up.prevalence_)
 
 
 def test_voters_who_favor_one_label_are_pointed_out_without_intercepts(crowd):
