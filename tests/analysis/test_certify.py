@@ -413,11 +413,7 @@ def test_bounds_hold_at_all_looks_together():
     assert failed > 0  # the bound is not idle
 
 
-def test_without_draws_all_items_may_be_wrong():
-    assert bound_wrong(Draws(30, 0, 0, 0.05), 0.05, once=True) == 30
-    assert bound_wrong(Draws(30, 0, 0, 0.05), 0.05, once=False) == 30
-
-
-def test_all_items_drawn_leave_no_doubt():
-    for once in (True, False):
-        assert bound_wrong(Draws(30, 30, 4, 0.05), 0.05, once=once) == 4
+@pytest.mark.parametrize("once", [True, False])
+def test_nothing_drawn_leaves_every_doubt_and_everything_none(once):
+    assert bound_wrong(Draws(30, 0, 0, 0.05), 0.05, once=once) == 30
+    assert bound_wrong(Draws(30, 30, 4, 0.05), 0.05, once=once) == 4

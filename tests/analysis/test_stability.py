@@ -165,37 +165,23 @@ def test_draws_are_turned_to_the_side_of_the_fit_to_all_items(crowd):
     assert bootstrap(crowd[0], MajorityVote(), 3, random_state=0).turned == 0
 
 
-def test_gold_labels_are_drawn_with_their_items(crowd):
-    votes, truth = crowd
-    seen = []
-
-    class Witness(Coin):
-        def fit(self, X, y=None):
-            seen.append((X.items, y))
-            return super().fit(X, y)
-
-    labels = {int(item): int(sign) for item, sign in enumerate(truth) if item % 3 == 0}
-    bootstrap(votes, Witness(0), 3, y=labels, random_state=0)
-    assert len(seen) == 4
-    for items, y in seen:
-        assert len(items) == len(y) == 600
-        assert all(label == labels.get(item) for item, label in zip(items, y, strict=True))
-
-
-def test_a_prior_is_drawn_with_its_items(crowd):
+def test_gold_labels_and_a_prior_are_drawn_with_their_items(crowd):
     votes, truth = crowd
     seen = []
 
     class Witness(Coin):
         def fit(self, X, y=None, prior=None):
-            seen.append((X.items, prior))
+            seen.append((X.items.tolist(), y, prior.tolist()))
             return super().fit(X, y)
 
-    fields = {str(item): 0.5 * sign for item, sign in enumerate(truth) if item % 3 == 0}
-    bootstrap(votes, Witness(0), 3, prior=fields, random_state=0)
+    labels = {int(item): int(sign) for item, sign in enumerate(truth) if item % 3 == 0}
+    fields = {str(item): 0.5 * sign for item, sign in labels.items()}
+    bootstrap(votes, Witness(0), 3, y=labels, prior=fields, random_state=0)
     assert len(seen) == 4
-    for items, prior in seen:
-        assert prior.tolist() == [fields.get(str(item), 0.0) for item in items]
+    for items, y, prior in seen:
+        assert len(items) == len(y) == 600
+        assert all(label == labels.get(item) for item, label in zip(items, y, strict=True))
+        assert prior == [fields.get(str(item), 0.0) for item in items]
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")

@@ -187,7 +187,6 @@ class Aggregator(Remembering, VotesEstimator):
         return f"<{shown}: {self._describe_fit()}>" if "weights_" in self.__dict__ else shown
 
     def _describe_fit(self) -> str:
-        """Return what the fit found, in a few words and without names."""
         kept = "experts" if self.verdicts[2] == "expert" else self.verdicts[2]
         counted = f"{len(self.experts_)} of {self.n_features_in_} voters {kept}"
         trust = "" if getattr(self, "reliable_", True) else ", labels cannot be relied on"
@@ -324,7 +323,6 @@ class Aggregator(Remembering, VotesEstimator):
         return {}
 
     def _reasons(self, votes: Votes) -> list[str]:
-        """Return the reason of the verdict for every voter, in words."""
         return [idle_reason(votes, s) or self._reason(s) for s in range(votes.n_voters)]
 
     def _reason(self, voter: int) -> str:

@@ -294,6 +294,5 @@ class OneCoinDawidSkene(EMAggregator):
 
 
 def _place_voters(run: Ballots, places: NDArray[np.int32]) -> Ballots:
-    """Return the ballots of the voters who have a place, under the number of that place."""
     kept = keep_voters(run, places >= 0)
     return kept._replace(voters=places[kept.voters])

@@ -114,7 +114,6 @@ def read_prevalence(prevalence: Any, classes: tuple[Label, ...]) -> Floats:
 
 
 def _read_bounds(share: Any) -> tuple[float, float]:
-    """Return low and high of a share or of a pair."""
     pair = share if isinstance(share, tuple | list) else (share, share)
     try:
         low, high = (float(part) for part in pair)
@@ -303,7 +302,6 @@ class Memory(NamedTuple):
         return self.gold if votes is self.votes or self._holds(votes) else None
 
     def _holds(self, votes: Votes) -> bool:
-        """Return whether these are the votes of the fit."""
         own = self.votes
         if votes.shape != own.shape or not votes.blocks.place == own.blocks.place in HELD:
             return False
@@ -343,7 +341,6 @@ class Remembering:
             self._memory = Memory(votes, known)
 
     def _recall(self) -> Memory:
-        """Return the votes so far."""
         if "_memory" in self.__dict__:
             return self._memory
         if "_kept_votes" not in self.__dict__:

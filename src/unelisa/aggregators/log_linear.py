@@ -221,7 +221,6 @@ class LogLinear(PosteriorAggregator):
         self._adopt(best, votes, active)
 
     def _adopt(self, terms: Terms, votes: Votes, active: NDArray[np.intp]) -> None:
-        """Store the terms of the voters who vary."""
         n = votes.n_voters
         self.weights_, self.main_, self.pairs_ = np.zeros(n), np.zeros(n), np.zeros((n, n))
         self.weights_[active], self.main_[active] = terms.truth, terms.main

@@ -95,7 +95,6 @@ class OneVsRest(Aggregator):
                 warn_user(message, category)
 
     def _fit_class(self, votes: Votes, gold: NDArray[np.int8] | None, k: int) -> Aggregator:
-        """Return the method fitted to class k against the rest."""
         two = _set_apart(votes, k)
         model = clone(self.estimator)
         if gold is None:
@@ -118,5 +117,4 @@ class OneVsRest(Aggregator):
 
 
 def _set_apart(votes: Votes, k: int) -> Votes:
-    """Return class k against the rest; two classes as they are."""
     return votes if votes.n_classes == 2 else votes.one_against_rest(k)

@@ -64,7 +64,6 @@ class OrientedAggregator(Aggregator):
         raise NotImplementedError
 
     def _note_rival(self, votes: Votes, what: str, allowed: float = SAME) -> None:
-        """Remember the fit that is stored as another answer to the votes."""
         self._rivals.append(Rival(self._score_all(votes), self._side_votes(), what, allowed))
 
     def _compare(self, rival: Rival, votes: Votes, gold: NDArray[np.int8] | None) -> None:
@@ -81,7 +80,6 @@ class OrientedAggregator(Aggregator):
         return self.weights_
 
     def _turn_around(self) -> None:
-        """Swap the two sides of the truth."""
         self.weights_ = -self.weights_
 
 

@@ -32,7 +32,6 @@ TWO_TRAININGS = "chance: two trainings with different random numbers"
 
 
 def _in_blocks(function: Callable[[Any], Any], values: NDArray[np.int8]) -> NDArray[Any]:
-    """Return a function of the items, applied to BLOCK of them at a time."""
     parts = [function(values[first : first + BLOCK]) for first in range(0, len(values), BLOCK)]
     return np.asfortranarray(np.concatenate(parts))
 
@@ -276,7 +275,6 @@ class StackedRBM(PosteriorAggregator):
         self._adopt(trained[0], votes)
 
     def _adopt(self, layers: list[Layer], votes: Votes) -> None:
-        """Store trained machines, the prevalence and the voters' weights."""
         self.layer_weights_ = [layer.weights for layer in layers]
         self.layer_biases_ = [layer.bias for layer in layers]
         self.hidden_sizes_ = [len(layer.bias) for layer in layers]

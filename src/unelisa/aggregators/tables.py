@@ -26,7 +26,6 @@ class VoterTable(pd.DataFrame):  # type: ignore[misc]
     """
 
     def _shorten(self) -> pd.DataFrame:
-        """Return what is printed."""
         table = pd.DataFrame(self)
         if "accuracy" not in table:
             return table
@@ -115,7 +114,6 @@ class Summary:
 
 
 def _describe_trust(model: Any) -> str:
-    """Return how right the labels are, or why they cannot be relied on."""
     found = []
     if not getattr(model, "reliable_", True):
         found = [f"the labels cannot be relied on: {model.reliability_reason_}"]
@@ -126,7 +124,6 @@ def _describe_trust(model: Any) -> str:
 
 
 def _describe_classes(model: Any) -> str:
-    """Return the share of each class, or the names of the classes."""
     names = model.classes_.tolist()
     shares = np.asarray(getattr(model, "prevalence_", np.nan), dtype=np.float64)
     if not np.isnan(shares).any():
@@ -137,7 +134,6 @@ def _describe_classes(model: Any) -> str:
 
 
 def _describe_worst(model: Any) -> str:
-    """Return the least accurate voters, or those with the least weight."""
     table = pd.DataFrame(model.voters_full_)
     column = "accuracy" if "accuracy" in table else "weight"
     known = table[table[column].notna()].sort_values(column, kind="stable")
@@ -146,7 +142,6 @@ def _describe_worst(model: Any) -> str:
 
 
 def _describe_next(model: Any) -> str:
-    """Return what to do with the model."""
     if not getattr(model, "reliable_", True):
         return "label a random sample by hand and pass it as y, or collect more votes"
     if hasattr(model, "predict_proba"):

@@ -192,14 +192,12 @@ class UnElisa(PosteriorAggregator):
         return best.converged
 
     def _adopt(self, fit: Reliability, voters: NDArray[np.intp], n_voters: int) -> None:
-        """Store a fit to these voters; the others have no weight."""
         self.weights_ = np.zeros(n_voters)
         self.weights_[voters] = fit.weights
         self.field_, self.prevalence_ = fit.field, fit.prevalence
         self.lower_bound_, self.n_iter_ = fit.lower_bound, len(fit.lower_bound)
 
     def _score(self, votes: Votes) -> Floats:
-        """Return the log-odds 2 (theta_0 + sum theta_0s f_s), or the margin of the experts."""
         margin = votes.blocks.weigh(self.weights_, np.zeros(votes.n_voters))
         return np.asarray(2 * (self.field_ + margin) if self.rule == "bayes" else margin)
 

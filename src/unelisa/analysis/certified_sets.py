@@ -184,7 +184,6 @@ def list_sets(evidence: Evidence) -> Sets:
 
 
 def _divide_alpha(sets: Sets, asked: Asked) -> Floats:
-    """Return the share of alpha of each set."""
     shares = np.zeros(len(sets.items))
     if asked.whole:
         shares[-1] = 1.0
@@ -197,7 +196,6 @@ def _divide_alpha(sets: Sets, asked: Asked) -> Floats:
 
 
 def _is_within(sets: Sets, j: int, error: float, level: float, *, once: bool) -> bool:
-    """Return whether a set is certified."""
     allowed = error * sets.delivered[j] + 1e-9
     if len(sets.found) > 1:
         return bool(_bound_left(sets, j, error, level, once=once) <= allowed)

@@ -178,7 +178,6 @@ def _state(
     asked: Asked,
     design: Design | None,
 ) -> Guarantee:
-    """Return the labels with their status, and the certificate."""
     import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
 
     gold, (limits, reached) = truth >= 0, chosen

@@ -79,7 +79,6 @@ def log_tail(draws: Draws, wrong: float) -> float:
 
 
 def _choose(n: float, k: Any) -> Any:
-    """Return the log of the number of ways to draw k of n."""
     return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
 
 

@@ -235,7 +235,6 @@ def estimate_shares(model: Aggregator, judged: Judged | None) -> tuple[Shares | 
 
 
 def _read_shares(model: Any) -> Shares:
-    """Return the shares that were estimated from the items of the fit."""
     shares = np.atleast_1d(model.prevalence_)
     bounds = getattr(model, "prevalence_interval_", (np.nan, np.nan))
     rows = np.column_stack([shares, *(np.broadcast_to(end, shares.shape) for end in bounds)])
@@ -312,7 +311,6 @@ def _score_classes(signs: NDArray[np.int8], scores: Floats, reference: Reference
 
 
 def _count_pairs(true: NDArray[Any], picked: NDArray[Any], n_classes: int) -> NDArray[np.intp]:
-    """Return the number of items per true class and label."""
     counted = np.bincount(true * n_classes + picked, minlength=n_classes**2)
     return counted.reshape(n_classes, n_classes)
 

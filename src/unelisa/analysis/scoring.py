@@ -184,7 +184,6 @@ def _auc(positive: NDArray[np.bool_], scores: Floats) -> float:
 
 
 def _loss(right: Floats) -> float:
-    """Return the log loss, given the probability of each item's true class."""
     # one wrong item at P = 1 must not make the loss infinite
     return float(-np.log(np.clip(right, 1e-6, 1.0)).mean())
 

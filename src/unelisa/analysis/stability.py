@@ -303,7 +303,6 @@ def repeat_fits(
 def _sum_up(
     fitted: Any, whole: Learned, draws: list[Learned], names: NDArray[Any], level: float
 ) -> Stability:
-    """Return the draws as tables, and add the stability to the voters of an aggregator."""
     voters = _tabulate_voters(whole, draws, names, level)
     none = Edges(np.empty(0, dtype=np.int64), np.empty(0))
     drawn = [none if draw.edges is None else draw.edges for draw in draws]
@@ -366,5 +365,4 @@ def _tabulate_edges(whole: Edges, draws: list[Edges], names: NDArray[Any], level
 
 
 def _interval(draws: Floats, level: float) -> Floats:
-    """Return the percentile interval of each column: two rows, low and high."""
     return np.asarray(np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0))

@@ -177,7 +177,6 @@ class _Search:
 
 
 def _expect_accuracy(model: Any) -> float:
-    """Return the expected accuracy; 0 where nothing can be said."""
     return float(model.expected_accuracy_ or 0.0)
 
 

@@ -149,7 +149,6 @@ def open_items(
 
 
 def _push_offer(offers: list[_Offer], item: Item, dearer: Floats) -> None:
-    """Add the best question about an item, if any gains."""
     ratios = item.gains / (item.prices * dearer)
     voter = int(ratios.argmax())
     gain = float(item.gains[voter])
@@ -228,5 +227,4 @@ def _count_common(ballots: Ballots, asked: NDArray[np.bool_]) -> Sums:
 
 
 def _count_votes(ballots: Ballots, asked: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return how many of the voters who can be asked have voted on each item."""
     return np.bincount(ballots.items[asked[ballots.voters]], minlength=ballots.n_items)

@@ -118,7 +118,6 @@ def _are_first(reading: Reading) -> NDArray[np.bool_]:
 
 
 def _normalize(chances: Floats) -> Floats:
-    """Return chances that add up to 1 over the answers, the second axis."""
     bounded = np.maximum(chances, LEAST)
     return np.asarray(bounded / bounded.sum(axis=1, keepdims=True))
 
