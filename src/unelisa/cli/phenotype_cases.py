@@ -55,7 +55,7 @@ class Cases(NamedTuple):
         facts, out = certify_flagged(self.persons, self.chances, flagged, charts, error)
         no_case, refuted = self.model.classes_.tolist()[0], set(out)
         labels = (
-            (person, no_case, chance, "reviewed chart")
+            (person, no_case, chance, "left out by the chart review")
             if person in refuted
             else (person, label, chance, note)
             for person, label, chance, note in self.labels
