@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from unelisa.errors import VotesError
 from unelisa.memory import refuse_beyond
 from unelisa.outputs import defuse_cell
-from unelisa.sources.files import reading
+from unelisa.sources.files import TextTable, reading
 from unelisa.sources.tables import VoteTable
-from unelisa.sources.text import TextTable
 from unelisa.votes import Votes, name_unvoted
 from unelisa.votes.blocks import WholeTable
 from unelisa.votes.columns import spell_name

@@ -25,6 +25,7 @@ from unelisa.votes.columns import (
     fill_mask,
     is_missing,
     no_name,
+    pa,
     read_cells,
     spell_name,
 )
@@ -82,7 +83,13 @@ def as_frame(table: Any) -> "nw.DataFrame[Any] | None":
         return frame.collect()
     if isinstance(frame, nw.DataFrame) and nw.get_level(frame) == "full":
         return _name_columns(frame)
-    return _import_arrow(table) if hasattr(table, "__arrow_c_stream__") else None
+    if not hasattr(table, "__arrow_c_stream__"):
+        return None
+    try:  # whatever else speaks Arrow, such as record batches; a column is no frame
+        arrow: nw.DataFrame[Any] = nw.from_native(pa.table(table), eager_only=True)
+    except pa.ArrowInvalid:
+        return None
+    return arrow
 
 
 def _name_columns(frame: "nw.DataFrame[Any]") -> "nw.DataFrame[Any]":
@@ -91,17 +98,6 @@ def _name_columns(frame: "nw.DataFrame[Any]") -> "nw.DataFrame[Any]":
     if len({spelled.get(name, name) for name in frame.columns}) < len(frame.columns):
         raise VotesError("two columns have the same name as text; rename one")
     return frame.rename(spelled) if spelled else frame
-
-
-def _import_arrow(table: Any) -> "nw.DataFrame[Any] | None":
-    """Return whatever else speaks Arrow, such as record batches, as a frame; None for a column."""
-    import pyarrow as pa  # noqa: PLC0415 - a third of a second that only such tables need
-
-    try:
-        frame: nw.DataFrame[Any] = nw.from_native(pa.table(table), eager_only=True)
-    except pa.ArrowInvalid:
-        return None
-    return frame
 
 
 def read_column(series: "nw.Series[Any]") -> Column:
@@ -126,8 +122,6 @@ def read_names(series: "nw.Series[Any]") -> Names:
 
 def _as_arrow(series: "nw.Series[Any]") -> Any:
     """Return a column in Arrow, None where its cells are of several types."""
-    import pyarrow as pa  # noqa: PLC0415 - a third of a second that arrays do not need
-
     try:
         return series.to_arrow()
     except (pa.ArrowException, UnicodeError, TypeError, ValueError, OverflowError):
@@ -157,13 +151,7 @@ def is_header(columns: Iterable[Any], named: Iterable[str | None] = ()) -> bool:
 
 
 def fold_name(column: Any) -> str:
-    """Return the name of a column as it is compared with the usual ones.
-
-    Examples
-    --------
-    >>> [fold_name(name) for name in ("WorkerId", "worker_id", " Worker ID", "Answer.label")]
-    ['workerid', 'workerid', 'workerid', 'answerlabel']
-    """
+    """Return the name of a column as it is compared with the usual ones: WorkerId, worker_id."""
     return re.sub(r"[\W_]+", "", str(column).lower())
 
 
@@ -218,13 +206,7 @@ def no_column(name: str, present: Sequence[str], named: Iterable[str | None] = (
 
 
 def choose_voters(columns: Sequence[str], named: "ColumnNames") -> list[str]:
-    """Return the columns of a wide table that are voters: those named, or all but those dropped.
-
-    Examples
-    --------
-    >>> choose_voters(["ann", "bob", "minutes"], ColumnNames(drop=("minutes",)))
-    ['ann', 'bob']
-    """
+    """Return the columns of a wide table that are voters: those named, or all but those dropped."""
     for name in (*(named.voters or ()), *named.drop):
         if name not in columns and name != named.item:
             raise no_column(name, [*([named.item] if named.item else []), *columns])

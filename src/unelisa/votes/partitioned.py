@@ -21,10 +21,10 @@ from unelisa.votes.blocks import (
     ItemBlocks,
     Pass,
     Sums,
-    WholeTable,
     add_sums,
     cut,
     group_items,
+    join_tables,
     mark_starts,
     pick_items,
 )
@@ -199,8 +199,13 @@ class Partitions(ItemBlocks):
         """Return the votes on some items, picked where they are."""
         chosen = group_items(items, self.starts).items()
         tables = gather([submit(pick_items, self.blocks[k], places) for k, places in chosen])
-        none = np.empty((0, self.n_voters), dtype=np.int8)
-        return WholeTable(np.asfortranarray(np.concatenate([none, *tables])))
+        return join_tables(tables, self.n_voters)
+
+    def keep(self, items: NDArray[np.intp]) -> ItemBlocks:
+        """Return some items of the partitions, picked where they are."""
+        chosen = group_items(items, self.starts)
+        tables = [submit(pick_items, self.blocks[k], places) for k, places in chosen.items()]
+        return Partitions(tables, list(map(len, chosen.values())), self.n_voters)
 
     def __iter__(self) -> Iterator[Block]:
         for votes, start in zip(self.blocks, self.starts.tolist(), strict=False):

@@ -21,7 +21,6 @@ from unelisa.votes.assembly import (
 from unelisa.votes.blocks import (
     Block,
     ItemBlocks,
-    PickedItems,
     SparseVotes,
     WholeTable,
     hold_sparse,
@@ -245,7 +244,7 @@ class Votes:
         if self.blocks.place in IN_MEMORY or np.any(rows[1:] <= rows[:-1]):
             return self.take_items(rows)
         keep = getattr(self.items, "keep", self.items.__getitem__)
-        return replace(self, blocks=PickedItems(self.blocks, rows), items=keep(rows))
+        return replace(self, blocks=self.blocks.keep(rows), items=keep(rows))
 
     def parts(self) -> "Iterator[Votes]":
         """Yield the votes block by block, each in memory while it is used."""

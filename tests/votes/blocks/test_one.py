@@ -11,6 +11,7 @@ from places import crowd
 from unelisa.errors import VotesError, VotesWarning
 from unelisa.votes import Votes
 from unelisa.votes import blocks as local_module
+from unelisa.votes.block import rearrange_votes
 from unelisa.votes.blocks import (
     SparseBlocks,
     SparseVotes,
@@ -22,7 +23,6 @@ from unelisa.votes.blocks import (
     tally_votes,
     weigh_votes,
 )
-from unelisa.votes.blocks.one import rearrange_votes
 
 VOTES = np.array([[1, 0, -1], [0, 0, 1], [-1, 0, 0], [0, 0, 1]], dtype=np.int8)
 
