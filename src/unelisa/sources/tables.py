@@ -46,9 +46,7 @@ from unelisa.votes.columns import (
     Column,
     Label,
     RowNumbers,
-    TextColumn,
     encode_names,
-    join_columns,
     read_cells,
 )
 from unelisa.votes.frames import (
@@ -87,7 +85,7 @@ def join_batches(batches: Sequence[Batch]) -> Batch:
     if not batches:
         raise VotesError("the table holds 0 items; at least 1 is required")
     sizes, names, columns, _ = zip(*batches, strict=True)
-    joined = [join_columns(parts) for parts in zip(*columns, strict=True)]
+    joined = [Column.join(parts) for parts in zip(*columns, strict=True)]
     return Batch(sum(sizes), None if names[0] is None else np.concatenate(names), joined)
 
 
@@ -270,7 +268,7 @@ class VoteTable:
         """
         if item is None:
             table.check_header()
-            first = next(table.batches(table.header), None)
+            first: Any = next(table.batches(table.header), None)
             titles = dict(zip(table.header, table.call_columns(table.header), strict=True))
 
             def read(name: str) -> Column:
@@ -300,7 +298,7 @@ class VoteTable:
     def _read_column(self, cells: Any, title: str, table: Any) -> Column:
         """Return a column of votes."""
         column = read_cells(cells, title)
-        if not table.spelled or not isinstance(column, TextColumn):
+        if not table.spelled:
             return column
 
         def read(text: str) -> str | None:

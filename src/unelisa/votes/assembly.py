@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from unelisa.errors import Hint, VotesError, VotesWarning, warn_user
 from unelisa.votes.blocks import ItemBlocks, WholeTable, hold_sparse
 from unelisa.votes.coding import MAX_CLASSES, Coding, CodingChoice, Declared, settle_coding
-from unelisa.votes.columns import Column, Label, Names, NumberColumn, TextColumn
+from unelisa.votes.columns import Column, Label, Names
 from unelisa.votes.frames import (
     ColumnNames,
     array_columns,
@@ -58,10 +58,15 @@ def assemble(
     found: dict[Label, str] = {}
     note_labels(found, columns, distinct, titles)
     settled = settle(found, coding, columns)
-    values = np.empty((len(items), len(columns)), dtype=np.int8, order="F")
+    return Assembled(WholeTable(encode(columns, settled.votes)), items, voters, settled)
+
+
+def encode(columns: Sequence[Column], votes: dict[Label, int]) -> NDArray[np.int8]:
+    """Return columns of labels as a table of codes."""
+    values = np.empty((len(columns[0]), len(columns)), dtype=np.int8, order="F")
     for s, column in enumerate(columns):
-        values[:, s] = column.encode(settled.votes)
-    return Assembled(WholeTable(values), items, voters, settled)
+        values[:, s] = column.encode(votes)
+    return values
 
 
 def note_labels(
@@ -98,7 +103,7 @@ class LongVotes(NamedTuple):
         cls, items: NDArray[Any], voters: NDArray[Any], columns: Sequence[Column]
     ) -> "LongVotes":
         """Return the votes of a wide table, one below the other, without missing ones."""
-        said = TextColumn.join([column.as_text() for column in columns])
+        said = Column.join(columns)
         cast = np.flatnonzero(said.present())
         rows, names = cast % max(len(items), 1), Names.of(items)
         places = Names(names.names, names.codes[rows])
@@ -114,7 +119,7 @@ class LongVotes(NamedTuple):
         return cls(
             Names.join([table.items for table in tables]),
             Names.join([table.voters for table in tables]),
-            TextColumn.join([table.said.as_text() for table in tables]),
+            Column.join([table.said for table in tables]),
             np.concatenate(rows),
             tuple(zip(files, sizes, strict=True)),
         )
@@ -148,15 +153,13 @@ def assemble_long(
     found = {x: f"in {table.locate(rows[x])}" for x in sorted(rows, key=rows.__getitem__)}
     settled = settle(found, coding, [column])
     votes = column.encode(settled.votes)
-    shape = len(items.names), len(voters.names)
     if not votes.all():  # a row without a vote does not repeat one with a vote
         cast = np.flatnonzero(votes)
-        table = _pick_rows(table, cast)
-        votes = votes[cast]
-    matrix = _list_by_item(table, votes, shape)
+        table, votes = _pick_rows(table, cast), votes[cast]
+    matrix = _list_by_item(table, votes)
     if _repeats(matrix):
         kept = _pick_votes(table, votes, duplicates)
-        matrix = _list_by_item(_pick_rows(table, kept), votes[kept], shape)
+        matrix = _list_by_item(_pick_rows(table, kept), votes[kept])
     return Assembled(hold_sparse(matrix), items.names, voters.names, settled)
 
 
@@ -170,9 +173,11 @@ def _pick_rows(table: LongVotes, kept: NDArray[np.intp]) -> LongVotes:
     return table._replace(items=items, voters=voters, rows=rows, files=files)
 
 
-def _list_by_item(table: LongVotes, votes: NDArray[np.int8], shape: tuple[int, int]) -> Any:
+def _list_by_item(table: LongVotes, votes: NDArray[np.int8]) -> Any:
     """Return the votes as a sparse matrix, compressed by items; those repeated are kept apart."""
-    entries = sp.coo_array((votes, (table.items.codes, table.voters.codes)), shape=shape)
+    items, voters = table[:2]
+    shape = len(items.names), len(voters.names)
+    entries = sp.coo_array((votes, (items.codes, voters.codes)), shape=shape)
     entries.has_canonical_format = True  # so that SciPy does not add up votes, nor sorts them
     return entries.tocsr()
 
@@ -196,7 +201,7 @@ def assemble_array(table: ArrayLike, coding: CodingChoice) -> Assembled:
 def assemble_sparse(table: Any, coding: CodingChoice) -> Assembled:
     """Return the stored entries of a sparse matrix as votes; all others are abstentions."""
     matrix = sp.csc_array(table)
-    column = NumberColumn(matrix.data)
+    column = Column.of(matrix.data)
     places = {label: f"among the stored entries ({label})" for label in column.distinct()}
     settled = settle(places, coding, [column])
     refuse_empty(matrix.shape)
@@ -212,7 +217,8 @@ def assemble_frame(
     """Return the votes of a frame, long or wide, and which columns they were read from."""
     item, voter, vote = long_columns(frame.columns, named)
     if item is not None and voter is not None and vote is not None:
-        long = list_frame(frame, named)
+        rows, voters = (read_names(frame.get_column(name)) for name in (item, voter))
+        long = LongVotes(rows, voters.as_text(), read_column(frame.get_column(vote)))
         found = assemble_long(long, coding, repr(vote[:60]), duplicates)
         return choose_long_voters(found, named, frame.columns), named
     items, names, columns, named = _read_wide(frame, item, named, coding)
@@ -237,16 +243,6 @@ def choose_long_voters(
     chosen = choose_voters(names, ColumnNames(voters=named.voters, drop=dropped))
     kept = np.array([names.index(name) for name in chosen], dtype=np.intp)
     return found._replace(blocks=found.blocks.rearrange(kept), voters=found.voters[kept])
-
-
-def list_frame(frame: Any, named: ColumnNames) -> LongVotes:
-    """Return the votes of a frame, long or wide, as a long table."""
-    item, voter, vote = long_columns(frame.columns, named)
-    if item is None or voter is None or vote is None:
-        return LongVotes.of_wide(*_read_wide(frame, item, named, "auto")[:3])
-    rows = read_names(frame.get_column(item))
-    voters = read_names(frame.get_column(voter)).as_text()
-    return LongVotes(rows, voters, read_column(frame.get_column(vote)))
 
 
 def _read_wide(

@@ -449,8 +449,8 @@ class MappedBlocks(LocalBlocks):
     def open(self, number: int) -> Block:
         """Return a block; its pages leave memory with the last reference to it."""
         start, stop = int(self.starts[number]), int(self.starts[number + 1])
-        where = {"offset": start * self.n_voters, "shape": (stop - start, self.n_voters)}
-        mapped = np.memmap(self.file, np.int8, mode="r", order="F", **where)
+        shape, offset = (stop - start, self.n_voters), start * self.n_voters
+        mapped = np.memmap(self.file, np.int8, mode="r", offset=offset, shape=shape, order="F")
         return Block(mapped.view(np.ndarray), start)
 
 

@@ -24,16 +24,11 @@ class Later:
 pa: Any = Later("pyarrow")
 pc: Any = Later("pyarrow.compute")
 Label = Any
+NARROW = 128  # whole numbers in a range of so many are labels without sorting
+FEW = 8  # labels that are looked for one by one
 DENSE = 4  # numbers that name rows are counted, not sorted, in a range of so many times the rows
 NO_NAMES = ("", "NaN", "nan", "NaT", "<NA>")  # NA and null may be real names
 _WHOLE = r"^(-?(?:0|[1-9][0-9]*))\.0$"  # a whole number that some program wrote with a fraction
-
-
-def are_signs(values: NDArray[Any]) -> bool:
-    """Return whether an array holds int8 of -1, 0, +1: the common case, which is much faster."""
-    if values.dtype != np.int8 or not values.size or np.ma.isMaskedArray(values):
-        return False
-    return bool(values.min() >= -1 and values.max() <= 1)
 
 
 def fill_mask(values: Any) -> Any:
@@ -46,79 +41,54 @@ def fill_mask(values: Any) -> Any:
     return filled
 
 
-class NumberColumn:
-    """A column of NumPy numbers or booleans; NaN is missing."""
-
-    order: tuple[Label, ...] = ()
-
-    def __init__(self, values: NDArray[Any]) -> None:
-        self.values = values
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def distinct(self) -> set[Label]:
-        """Return the labels present, without missing values."""
-        values = self.values
-        if are_signs(values):
-            return {sign for sign in (-1, 0, 1) if (values == sign).any()}
-        if (counted := _count_numbers(values)) is not None:
-            return set((np.flatnonzero(counted[1]) + counted[0]).tolist())
-        present = np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values)
-        return {plain_label(value) for value in present.tolist()}
-
-    def first_row(self, label: Label) -> int:
-        """Return the 0-based row where a label first occurs."""
-        return int(np.argmax(self.values == label))
-
-    def count(self, label: Label) -> int:
-        """Return how often a label occurs."""
-        return int(np.count_nonzero(self.values == label))
-
-    def as_text(self) -> "TextColumn":
-        """Return the same column as indices into its distinct labels."""
-        labels, indices = np.unique(self.values, return_inverse=True)
-        return TextColumn.of(labels.tolist()).spread(indices)
-
-    def encode(self, votes: dict[Label, int]) -> NDArray[np.int8]:
-        """Return the column as votes; labels that are not in the mapping abstain."""
-        if are_signs(self.values) and all(label == vote for label, vote in votes.items()):
-            return self.values.copy()
-        out = np.zeros(len(self.values), dtype=np.int8)
-        for label, vote in votes.items():
-            if vote:
-                out[self.values == label] = vote
-        return out
-
-
-class TextColumn:
-    """A column stored as indices into its distinct labels; index -1 is missing.
+class Column:
+    """Labels as indices into the distinct ones; index -1 is missing.
 
     `order` lists all labels where the table itself orders them, as ordered categories are.
     """
 
     def __init__(
-        self,
-        labels: Sequence[Label],
-        indices: NDArray[np.integer[Any]],
-        order: tuple[Label, ...] = (),
+        self, labels: Sequence[Label], indices: NDArray[Any], order: tuple[Label, ...] = ()
     ) -> None:
         self._labels, self.order = list(labels), order
         smallest = np.min_scalar_type(-1 - len(self._labels))
         self._indices = indices.astype(smallest, copy=False)
 
-    def __len__(self) -> int:
-        return len(self._indices)
-
     @classmethod
-    def of(cls, values: Iterable[Label], order: tuple[Label, ...] = ()) -> "TextColumn":
-        """Return the column of any Python values, with missing ones recognized."""
+    def of(cls, values: Iterable[Label], order: tuple[Label, ...] = ()) -> "Column":
+        """Return the column of any values; of NumPy numbers, only NaN is missing."""
+        if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+            return cls._of_numbers(values)
         known: dict[Label, int] = {}
         indices = np.array([_index(value, known) for value in values], dtype=np.int64)
         return cls(list(known), indices, order)
 
+    @classmethod
+    def _of_numbers(cls, values: NDArray[Any]) -> "Column":
+        kind, numbers, gaps = values.dtype.kind, values, np.zeros(0, dtype=np.bool_)
+        if kind == "f":
+            gaps = np.isnan(values)
+            with np.errstate(invalid="ignore"):
+                numbers = np.where(gaps, 0, values).astype(np.int64)
+        if kind == "b":
+            numbers = values.view(np.int8)
+        low = numbers.min() if len(numbers) else numbers.dtype.type(0)
+        high = numbers.max() if len(numbers) else low
+        if int(high) - int(low) >= NARROW or (kind == "f" and np.any((numbers != values) & ~gaps)):
+            labels, indices = np.unique(values, return_inverse=True)
+            return cls.of(labels.tolist()).spread(indices)
+        indices = numbers - low
+        indices[np.flatnonzero(gaps)] = -1
+        between = range(int(low), int(high) + 1)  # not all of these need occur
+        return cls([bool(label) for label in between] if kind == "b" else between, indices)
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
     def distinct(self) -> set[Label]:
         """Return the labels present, without missing values."""
+        if len(self._labels) < FEW:
+            return {label for k, label in enumerate(self._labels) if (self._indices == k).any()}
         present = np.zeros(len(self._labels) + 1, dtype=np.bool_)
         present[self._indices] = True
         return {self._labels[index] for index in np.flatnonzero(present[:-1])}
@@ -139,12 +109,8 @@ class TextColumn:
         encoded: NDArray[np.int8] = lookup[self._indices]  # -1 picks the last entry: abstained
         return encoded
 
-    def as_text(self) -> "TextColumn":
-        """Return the column itself: see `NumberColumn.as_text`."""
-        return self
-
     @classmethod
-    def join(cls, parts: "Sequence[TextColumn]") -> "TextColumn":
+    def join(cls, parts: "Sequence[Column]") -> "Column":
         """Return columns one below the other; beside text, numbers are read as text."""
         spelled = any(isinstance(label, str) for part in parts for label in part._labels)
         known: dict[Label, int] = {}
@@ -159,26 +125,15 @@ class TextColumn:
         """Return which rows hold a label."""
         return np.asarray(self._indices >= 0)
 
-    def spread(self, rows: NDArray[np.integer[Any]]) -> "TextColumn":
+    def spread(self, rows: NDArray[np.integer[Any]]) -> "Column":
         """Return a column with these rows of this one; -1 is missing."""
         if np.array_equal(self._indices, np.arange(len(self._labels))):  # each label once
-            return TextColumn(self._labels, rows, self.order)
-        return TextColumn(self._labels, np.append(self._indices, -1)[rows], self.order)
+            return Column(self._labels, rows, self.order)
+        return Column(self._labels, np.append(self._indices, -1)[rows], self.order)
 
-    def respell(self, read: Callable[[str], Any]) -> "TextColumn":
+    def respell(self, read: Callable[[str], Any]) -> "Column":
         """Return the column with other labels; None is missing."""
-        return TextColumn.of(map(read, self._labels)).spread(self._indices)
-
-
-Column = NumberColumn | TextColumn
-
-
-def join_columns(parts: Sequence[Column]) -> Column:
-    """Return columns one below the other."""
-    numbers = [part.values for part in parts if isinstance(part, NumberColumn)]
-    if len(numbers) == len(parts):
-        return NumberColumn(np.concatenate(numbers))
-    return TextColumn.join([part.as_text() for part in parts])
+        return Column.of(map(read, self._labels)).spread(self._indices)
 
 
 class Names(NamedTuple):
@@ -318,9 +273,9 @@ def read_cells(cells: Any, title: str) -> Column:
     kind = cells.type
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
         if not cells.null_count:
-            return NumberColumn(_as_array(cells))
+            return Column.of(_as_array(cells))
         if not pa.types.is_boolean(kind):
-            return NumberColumn(_as_array(cells.cast(pa.float64())))
+            return Column.of(_as_array(cells.cast(pa.float64())))
     if pa.types.is_nested(kind):
         raise VotesError(f"column {title} holds lists or records; a cell must hold a single label")
     encoded = _encode(cells)
@@ -330,7 +285,7 @@ def read_cells(cells: Any, title: str) -> Column:
         found = f"column {title} holds dates or times out of range"
         raise VotesError(f"{found}; check that it holds votes") from None
     order = tuple(map(plain_label, labels)) if getattr(kind, "ordered", False) else ()
-    return TextColumn.of(labels, order).spread(_indices(encoded))
+    return Column.of(labels, order).spread(_indices(encoded))
 
 
 def encode_names(cells: Any, title: str, before: int = 0) -> Names:

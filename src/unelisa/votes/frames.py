@@ -19,8 +19,6 @@ from unelisa.votes.columns import (
     Column,
     Label,
     Names,
-    NumberColumn,
-    TextColumn,
     encode_names,
     fill_mask,
     is_missing,
@@ -104,7 +102,7 @@ def read_column(series: "nw.Series[Any]") -> Column:
     """Return a column of votes."""
     cells = _as_arrow(series)
     if cells is None:  # of several types
-        return TextColumn.of(series.to_list())
+        return Column.of(series.to_list())
     return read_cells(cells, repr(str(series.name)[:60]))
 
 
@@ -252,9 +250,8 @@ def as_array(table: Any) -> NDArray[Any]:
 def array_columns(array: NDArray[Any]) -> list[Column]:
     """Return the columns of an array."""
     if array.dtype.itemsize == 1:
-        array = np.asfortranarray(array)  # a cheap copy: columns are read many times
-    as_column = NumberColumn if array.dtype.kind in "biuf" else TextColumn.of
-    return [as_column(array[:, s]) for s in range(array.shape[1])]
+        array = np.asfortranarray(array)  # a cheap copy: columns are read several times
+    return [Column.of(array[:, s]) for s in range(array.shape[1])]
 
 
 def name_voters(n_voters: int) -> NDArray[Any]:
