@@ -22,12 +22,10 @@ _KINDS = {"dictionary": 1, "record batch": None}  # type of a message -> its fie
 
 
 class ArrowTable:
-    """A Parquet file, a folder of them, or a Feather file, measured before it is unpacked.
+    """A Parquet file, a folder of them, or a Feather file, measured before it is unpacked."""
 
-    `header` holds the names of its columns; `needed` is the memory, roughly, that reading all of it
-    takes.
-    """
-
+    header: list[str]  # the names of its columns
+    needed: int  # bytes of memory, roughly, that reading all of it takes
     spelled = decimal_commas = False  # whether cells are text whatever they hold
 
     def __init__(self, path: Path) -> None:
@@ -45,10 +43,7 @@ class ArrowTable:
         self.n_rows, self.needed = measure.n_rows, measure.needed
 
     def batches(self, columns: Sequence[str], long: bool = False) -> Iterator[Any]:
-        """Yield Arrow record batches of some columns; their texts are dictionaries.
-
-        Those of a long table have more rows.
-        """
+        """Yield Arrow record batches of some columns, of more rows if `long`."""
         if self._files:
             yield from _read_batches(self._files, columns, LONG_ROWS if long else ROWS)
         else:

@@ -35,6 +35,7 @@ _TROUBLES = {
     "straddling": "has a line of more than 4 MB",
 }
 DELIMITERS = ",;\t|"
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|nan|inf", re.IGNORECASE)
 DECIMAL = re.compile(r"[-+]?\d+,\d+")  # a number with a decimal comma
 BEGINNING = 1 << 16  # bytes that are inspected
 # first bytes of files that are often misnamed
@@ -52,16 +53,14 @@ _BEGINNINGS = {
     b'{"': "is JSON; rename it to end in .jsonl if every line is a record",
     b"sep=": "starts with a spreadsheet's sep= line; delete that line",
 }
+_COMPRESSED = {".gz": "gzip"}
 _QUOTED = re.compile(r'"[^"]*"')
 _LINE_END = re.compile(r"[\r\n]")
 CELL_BYTES = 100  # memory that a cell of a workbook takes while it is read, roughly
 
 
 def check_readable(path: Path, error: type[UnelisaError] = VotesError) -> None:
-    """Raise an error for a path that is neither a regular file nor a folder.
-
-    Reading a pipe would wait for somebody to write, and a device may never end.
-    """
+    """Raise an error for a path that is neither a file nor a folder: a pipe may never end."""
     try:
         str(path).encode()
     except UnicodeEncodeError:  # Arrow opens only paths that are valid UTF-8
@@ -104,9 +103,7 @@ class TextTable:
     """A delimited text file whose cells are all read as text, so that no type is inferred.
 
     Text that is not UTF-8 is read as Windows-1252, the Latin-1 of spreadsheets, with a warning.
-
-    `header` holds the names of its columns, stripped. `content` stands for the file's bytes, if it
-    is given. `named` are names that the user expects.
+    `content` stands for the file's bytes, if it is given; `named` are names that the user expects.
     """
 
     spelled = True  # whether cells are text whatever they hold
@@ -131,10 +128,7 @@ class TextTable:
         self._written = dict(zip(self.header, names, strict=True))
 
     def batches(self, columns: Sequence[str], long: bool = False) -> Iterator[Any]:
-        """Yield Arrow record batches of some columns.
-
-        Those of a long table hold the items as texts, and what repeats as dictionaries.
-        """
+        """Yield Arrow record batches of texts; in `long`, what repeats as dictionaries."""
         types = dict.fromkeys((self._written[name] for name in columns), pa.string())
         if long:
             few = pa.dictionary(pa.int32(), pa.string())
@@ -167,7 +161,7 @@ class TextTable:
         """
         seen = self._list_cells(fewest=0) or set()
         said = [name for name in self.header[1:] if name]  # an empty cell is a missing vote
-        if said and seen.issuperset(said) and not _is_number(self.header[0]):
+        if said and seen.issuperset(said) and not _NUMBER.fullmatch(self.header[0]):
             raise VotesError(
                 f"{self.path.name} seems to have no header, since its first line contains votes; "
                 "add a line such as item,voter,vote (or item,voter 1,voter 2, ... with one row per "
@@ -200,11 +194,7 @@ class TextTable:
 
 def _open_bytes(path: Path) -> Any:
     """Return the bytes of a file as a stream, decompressed if it is gzipped."""
-    return pa.input_stream(str(path), compression="gzip" if _is_packed(path) else None)
-
-
-def _is_packed(path: Path) -> bool:
-    return path.suffix.lower() == ".gz"
+    return pa.input_stream(str(path), compression=_COMPRESSED.get(path.suffix.lower()))
 
 
 def measure_text(path: Path) -> int:
@@ -212,7 +202,7 @@ def measure_text(path: Path) -> int:
 
     All of it is decompressed for that: a reader skips blank lines without end in silence.
     """
-    if not _is_packed(path):
+    if path.suffix.lower() not in _COMPRESSED:
         return path.stat().st_size
     unpacked, buffer = 0, bytearray(1 << 20)
     with pa.OSFile(str(path)) as packed, pa.CompressedInputStream(packed, "gzip") as stream:
@@ -281,17 +271,9 @@ def check_names(names: Sequence[str], file: str) -> list[str]:
 
 
 def refuse_nul(texts: Sequence[str]) -> None:
-    """Reject text with null bytes."""
+    """Raise `VotesError` for text with null bytes."""
     if any("\0" in text for text in texts):
         raise VotesError("the table contains null bytes, so it is not text; save it as UTF-8 text")
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def read_workbook(path: Path) -> bytes:
@@ -333,21 +315,14 @@ def read_json_lines(path: Path) -> bytes:
 
 def _read_record(line: str, place: str) -> dict[str, Any]:
     try:
-        record = json.loads(line, object_pairs_hook=lambda pairs: _unique(pairs, place))
-    except VotesError:
-        raise
+        pairs = json.loads(line, object_pairs_hook=tuple)
     except (ValueError, RecursionError):
         raise VotesError(f"{place} is not JSON") from None
-    if not isinstance(record, dict) or any(isinstance(x, dict | list) for x in record.values()):
+    if not isinstance(pairs, tuple) or any(isinstance(x, tuple | list) for _, x in pairs):
         raise VotesError(f"{place} must be one record of texts and numbers")
-    return record
-
-
-def _unique(pairs: Sequence[tuple[str, Any]], place: str) -> dict[str, Any]:
-    record = dict(pairs)
-    if len(record) < len(pairs):
+    if len(dict(pairs)) < len(pairs):
         raise VotesError(f"{place} has a key twice; keep one of them")
-    return record
+    return dict(pairs)
 
 
 def _write(rows: Iterable[Sequence[Any]]) -> bytes:

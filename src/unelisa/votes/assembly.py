@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from unelisa.errors import Hint, VotesError, VotesWarning, warn_user
-from unelisa.votes.blocks import ItemBlocks, WholeTable, hold_sparse
+from unelisa.votes.blocks import ItemBlocks, WholeTable, hold_sparse, mark_starts
 from unelisa.votes.coding import MAX_CLASSES, Coding, CodingChoice, Declared, settle_coding
 from unelisa.votes.columns import Column, Label, Names
 from unelisa.votes.frames import (
@@ -46,10 +46,7 @@ def assemble(
     coding: CodingChoice,
     titles: Sequence[str] | None = None,
 ) -> Assembled:
-    """Return the votes of a wide table, read column by column to avoid large copies.
-
-    Messages call the columns by their `titles`, by default by the names of the voters.
-    """
+    """Return the votes of a wide table; messages call the columns by `titles`, or by voters."""
     refuse_empty((len(items), len(columns)))
     titles = titles or [repr(str(name)[:60]) for name in voters]
     distinct = [column.distinct() for column in columns]
@@ -96,7 +93,7 @@ class LongVotes(NamedTuple):
     voters: Names
     said: Column
     rows: NDArray[np.intp] | None = None  # the data row of each vote; None: its place
-    files: tuple[tuple[str, int], ...] = ()  # of several files, the name and the number of votes
+    files: tuple[tuple[int, str], ...] = ()  # of several files, the first of these rows, the name
 
     @classmethod
     def of_wide(
@@ -114,14 +111,15 @@ class LongVotes(NamedTuple):
     @classmethod
     def join(cls, tables: "Sequence[LongVotes]", files: Sequence[str]) -> "LongVotes":
         """Return the votes of several files, one file after the other."""
-        sizes = [len(table.items.codes) for table in tables]
+        items, voters, said, _, _ = zip(*tables, strict=True)
         rows = [np.arange(len(t.items.codes)) if t.rows is None else t.rows for t in tables]
+        firsts = mark_starts([own.max(initial=-1) + 1 for own in rows])[:-1].tolist()
         return cls(
-            Names.join([table.items for table in tables]),
-            Names.join([table.voters for table in tables]),
-            Column.join([table.said for table in tables]),
-            np.concatenate(rows),
-            tuple(zip(files, sizes, strict=True)),
+            Names.join(items),
+            Names.join(voters),
+            Column.join(said),
+            np.concatenate([first + own for first, own in zip(firsts, rows, strict=True)]),
+            tuple(zip(firsts, files, strict=True)),
         )
 
     def locate(self, vote: int) -> str:
@@ -129,18 +127,14 @@ class LongVotes(NamedTuple):
         row = vote if self.rows is None else int(self.rows[vote])
         if len(self.files) < 2:
             return f"data row {row + 1}"
-        ends = np.cumsum([size for _, size in self.files])
-        return f"data row {row + 1} of {self.files[int(np.searchsorted(ends, vote, 'right'))][0]}"
+        first, name = max(one for one in self.files if one[0] <= row)
+        return f"data row {row - first + 1} of {name}"
 
 
 def assemble_long(
     table: LongVotes, coding: CodingChoice, title: str, duplicates: Duplicates = "refuse"
 ) -> Assembled:
-    """Return the votes of a long table.
-
-    Messages call the column of votes by its `title`; `duplicates` determines which of different
-    votes of a voter on an item counts.
-    """
+    """Return the votes of a long table; messages call the column of votes by its `title`."""
     if duplicates not in get_args(Duplicates):
         known = ", ".join(get_args(Duplicates))
         raise VotesError(f"duplicates must be one of {known}, found {str(duplicates)[:60]!r}")
@@ -167,10 +161,7 @@ def _pick_rows(table: LongVotes, kept: NDArray[np.intp]) -> LongVotes:
     """Return some votes of a long table."""
     items, voters = (names._replace(codes=names.codes[kept]) for names in table[:2])
     rows = kept if table.rows is None else table.rows[kept]
-    ends = np.searchsorted(kept, np.cumsum([size for _, size in table.files])).tolist()
-    sizes = np.diff([0, *ends]).tolist()
-    files = tuple((name, n) for (name, _), n in zip(table.files, sizes, strict=True))
-    return table._replace(items=items, voters=voters, rows=rows, files=files)
+    return table._replace(items=items, voters=voters, rows=rows)
 
 
 def _list_by_item(table: LongVotes, votes: NDArray[np.int8]) -> Any:

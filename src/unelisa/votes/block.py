@@ -125,10 +125,7 @@ def tally_votes(votes: OneBlock, x: Floats) -> tuple[Floats, Floats]:
 def compare_voters(
     votes: OneBlock, n_classes: int = 2
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return counts of items per voter, and on how many items voters met.
-
-    Columns: said each of the classes (no, yes); others voted too; another voted otherwise.
-    """
+    """Return how often voters said each class, met others, and differed; and the items they met."""
     if isinstance(votes, SparseVotes):
         codes = (votes.votes > 0) + np.uint8(1) if n_classes == 2 else votes.votes.view(np.uint8)
         starts, items, codes = _freeze(votes.starts, votes.items, codes)

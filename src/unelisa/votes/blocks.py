@@ -51,16 +51,12 @@ BLOCK_BYTES = 1 << 24  # of a file: 16 MB, 335,000 items of 50 voters
 
 
 class Pass(NamedTuple):
-    """A visit to all blocks: `function(block, *per_item, *parameters)`, and how results merge.
-
-    `per_item` arrays (one entry per item of the whole, or empty) are cut to the block's own items.
-    The function must be importable by name, so that it can be sent to where a block is.
-    """
+    """A visit to all blocks: `function(block, *per_item, *parameters)`, and how results merge."""
 
     merge: Merge
-    function: Change
+    function: Change  # importable by name, so that it can be sent to where a block is
     parameters: tuple[Any, ...]
-    per_item: Sequence[Array]
+    per_item: Sequence[Array]  # one entry per item of the whole, or empty: cut to those of a block
 
 
 class ItemBlocks(ABC):
