@@ -132,13 +132,6 @@ def test_a_tally_is_the_sum_over_a_voters_items(kind):
     assert signed[2] == observed[2] == 0
 
 
-@KINDS
-def test_whole_numbers_are_added_too(kind):
-    signed, observed = tally_votes(hold(draw(), kind), np.ones(37))
-    assert signed.tolist() == draw().sum(axis=0).tolist()
-    assert observed.tolist() == np.abs(draw()).sum(axis=0).tolist()
-
-
 def test_flags_count_as_zero_and_one():
     flags = np.arange(37) % 2 == 0
     assert tally_votes(draw(), flags)[0].tolist() == draw()[flags].sum(axis=0).tolist()
@@ -250,15 +243,3 @@ def test_some_items_of_sparse_votes_stay_sparse(sparse_votes):
     assert isinstance(taken.blocks, SparseBlocks)
     assert np.array_equal(taken.blocks.expand(), table.values[rows])
     assert votes.take_items(rows[:0]).blocks.expand().shape == (0, 12)
-
-
-def test_voters_are_matched_by_name_on_sparse_votes(sparse_votes):
-    votes, table = sparse_votes
-    named = Votes(votes.blocks, votes.items, votes.voters)
-    chosen = named.take_voters([3, 0])
-    model = ue.MajorityVote().fit(chosen)
-    assert model.decision_function(chosen) == pytest.approx(
-        ue.MajorityVote()
-        .fit(table.take_voters([3, 0]))
-        .decision_function(table.take_voters([3, 0]))
-    )
