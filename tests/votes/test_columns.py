@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from unelisa.errors import VotesError
-from unelisa.votes.columns import Column
+from unelisa.votes.columns import Column, Names
 
 
 def test_number_columns_know_their_labels_and_rows():
@@ -20,6 +20,23 @@ def test_text_columns_recognise_missing_values(missing):
     assert column.distinct() == {"a", "b"}
     assert column.first_row("a") == 2
     assert column.encode({"a": -1, "b": 1}).tolist() == [1, 0, -1, 1]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "kind"),
+    [
+        ([0, 5, 10, 1, 100, 11, 99], np.int8),
+        ([2_000_000_000, 3, 30], np.int32),
+        ([-3, 7, 10], np.int64),
+        ([10**18, 2], np.int64),
+        ([], np.int64),
+    ],
+)
+def test_numbers_become_texts_in_the_order_of_texts(numbers, kind):
+    """Short ones are sorted as numbers, which is faster: the order is that of texts."""
+    names = Names.of(np.array(numbers, dtype=kind)).as_text()
+    assert names.names.tolist() == sorted(map(str, numbers))
+    assert names.rows().tolist() == list(map(str, numbers))
 
 
 def test_a_cell_must_be_one_label():
