@@ -29,7 +29,7 @@ def test_sizes_are_read():
 @pytest.mark.parametrize("method", ["unelisa", "spectral-meta-learner"])
 def test_pairs_of_more_voters_than_a_machine_holds_are_refused_in_a_sentence(method):
     votes = np.random.default_rng(0).choice(np.array([-1, 1], dtype=np.int8), (3, 300_000))
-    with pytest.raises(ModelError, match=r"pairs of voters, and those of 2\d\d,\d{3} need about 1"):
+    with pytest.raises(ModelError, match=r"pairs of voters, and those of \d{3},\d{3} need about"):
         AGGREGATORS[method]().fit(Votes.of(votes))
 
 
