@@ -21,11 +21,7 @@ from unelisa.votes.blocks import MappedBlocks
 from unelisa.votes.columns import RowNumbers
 
 LONG = pd.DataFrame(
-    {
-        "task": ["x1", "x1", "x2"],
-        "worker": ["ann", "bob", "bob"],
-        "label": ["yes", "yes", "no"],
-    }
+    {"task": ["x1", "x1", "x2"], "worker": ["ann", "bob", "bob"], "label": ["yes", "yes", "no"]}
 )
 WIDE = pd.DataFrame({"item": ["x1", "x2"], "ann": ["yes", None], "bob": ["yes", "no"]})
 

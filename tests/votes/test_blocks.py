@@ -143,11 +143,7 @@ def test_adding_leaves_the_totals_as_they_were():
 def test_items_are_grouped_by_the_block_they_lie_in():
     starts = np.array([0, 3, 3, 7, 10])  # the second block is empty
     groups = group_items(np.array([0, 2, 3, 6, 7, 9]), starts)
-    assert {k: places.tolist() for k, places in groups.items()} == {
-        0: [0, 2],
-        2: [0, 3],
-        3: [0, 2],
-    }
+    assert {k: places.tolist() for k, places in groups.items()} == {0: [0, 2], 2: [0, 3], 3: [0, 2]}
     assert group_items(np.array([], dtype=np.intp), starts) == {}
 
 
@@ -261,10 +257,7 @@ def test_a_whole_table_is_one_block(votes):
 def test_who_needs_a_table_gets_it_or_says_why_not(tmp_path):
     assert WholeTable(TABLE).table("a test") is TABLE
     elsewhere = MappedBlocks(tmp_path / "votes.int8", 3, 2, 3)
-    for blocks, words in (
-        (elsewhere, "in a file"),
-        (WholeTable(SparseVotes.of(TABLE)), "sparse"),
-    ):
+    for blocks, words in ((elsewhere, "in a file"), (WholeTable(SparseVotes.of(TABLE)), "sparse")):
         with pytest.raises(VotesError, match=f"these votes are {words}, and a test needs all"):
             blocks.table("a test")
 

@@ -286,10 +286,7 @@ def list_names(names: list[Any]) -> str:
 
 
 def find_item(
-    present: Sequence[str],
-    named: ColumnNames,
-    coding: CodingChoice,
-    read: Callable[[str], Column],
+    present: Sequence[str], named: ColumnNames, coding: CodingChoice, read: Callable[[str], Column]
 ) -> str | None:
     """Return the first column of a wide table if it names the items, else None.
 
