@@ -27,7 +27,8 @@ def point_of(votes, batch, q):
 
 def counted_of(votes, s, weights=None):
     """w_i f_is^2 per item."""
-    return votes[:, s].astype(float) ** 2 * (1.0 if weights is None else weights)
+    weighted = weights is not None and weights.size
+    return votes[:, s].astype(float) ** 2 * (weights if weighted else 1.0)
 
 
 def square_of(votes, batch, q, weights=None, floor=0.0):

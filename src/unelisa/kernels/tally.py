@@ -271,10 +271,12 @@ def add_incomplete(above: Bits, voted: Bits, first: int, last: int, sums: Counts
 
 
 @kernel
-def widen_votes(votes: NDArray[np.int8], low: int, high: int, out: NDArray[np.float32]) -> None:
+def widen_votes(
+    votes: NDArray[np.int8], voters: Counts, low: int, high: int, out: NDArray[np.float32]
+) -> None:
     """Write items low:high as float32, voters x items, for a matrix product."""
-    for s in range(votes.shape[0]):
+    for s in range(voters.size):
         # slices, not votes[s, low + i]: index arithmetic prevents vectorizing (8 times slower)
-        own, wide = votes[s, low:high], out[s, : high - low]
+        own, wide = votes[voters[s], low:high], out[s, : high - low]
         for i in range(wide.size):
             wide[i] = own[i]

@@ -6,7 +6,7 @@ own item weights, empty for ones.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,10 +17,13 @@ from unelisa.kernels.curvature import add_curvatures, add_drift
 from unelisa.kernels.l1_logistic import (
     CHUNK,
     Items,
+    Rare,
     Regressions,
     Sums,
+    add_listed,
     add_scores,
     fill_residuals,
+    list_rare,
 )
 from unelisa.kernels.tally import (
     Bits,
@@ -37,10 +40,10 @@ from unelisa.votes.blocks import Block, ItemBlocks, as_dense, mark_starts, tally
 Integers = NDArray[np.int64]
 
 SAMPLE = 4096  # items whose curvature makes a quick Hessian; 8,192 save no pass
-NOBODY = np.empty(0)  # in place of the voters' means where some abstained
+RARE = 0.1  # share of a voter's rare votes up to which these are listed, two bytes each
 PACKED = 1 << 17  # items packed into bits at once: 16 KB per voter and plane
 PANEL = 32  # voters whose agreements one thread counts at once
-STREAM = 2048  # items per matrix product; 1,400 voters of them in float32 are 11 MB
+STREAM = CHUNK  # items per matrix product; 1,400 voters of them in float32 are 11 MB
 
 
 class Moments(NamedTuple):
@@ -55,12 +58,7 @@ class Moments(NamedTuple):
     varied: NDArray[np.bool_]  # voters with both votes among the items of positive weight
 
 
-class Sampling(NamedTuple):
-    """How curvatures are summed; see `add_curvatures`."""
-
-    strides: Integers  # regression q takes every strides[q]-th chunk of all items
-    floors: Floats  # per regression
-    means: Floats  # the voters' mean votes; empty where some abstained
+NONE_LISTED = Rare(np.empty(0, np.int8), np.zeros((0, 1), np.int64), np.empty(0, np.uint16))
 
 
 @dataclass(frozen=True)
@@ -70,6 +68,7 @@ class Rows:
     blocks: ItemBlocks  # where the items live
     weights: Floats  # w_i per item; empty for ones
     n_threads: int  # threads of this process
+    rare: Rare = NONE_LISTED
 
     @classmethod
     def of(cls, problem: L1Problem, n_threads: int) -> "Rows":
@@ -104,16 +103,23 @@ class Rows:
             (firsts[:, 2] > 0) & (firsts[:, 3] > 0),
         )
 
+    def listing(self, moments: Moments) -> "Rows":
+        """Return the rows, in memory with the rare votes of those who never abstained listed."""
+        often = (moments.counts == self.n_items) & (np.abs(moments.means) >= 1 - 2 * RARE)
+        if not self.blocks.whole or not often.any():
+            return self
+        usual = np.where(often, np.sign(moments.means), 0).astype(np.int8)
+        return replace(self, rare=list_rare(items_of(*self.blocks, self.weights).votes, usual))
+
     def scores(self, batch: Regressions, precise: bool) -> Sums:
         """Return the scores and the loss of every regression on its members; see `Sums`."""
-        return Sums(*self._sum(measure_scores, batch, precise))
+        return Sums(*self._sum(measure_scores, self.rare, batch, precise))
 
     def curvatures(
         self,
         batch: Regressions,
         counts: Integers | None,
         floors: Floats,
-        means: Floats = NOBODY,
         sample: int = SAMPLE,
     ) -> tuple[Floats, Floats]:
         """Return the regressions' summed curvatures, see `add_curvatures`, and their mass.
@@ -125,17 +131,17 @@ class Rows:
         strides = np.ones(batch.voters.size, np.int64)
         if counts is not None:
             strides = np.maximum(1, -(-counts // sample))
-        sampling = Sampling(strides, floors, means)
-        squares, mass = self._sum(measure_curvatures, batch, sampling, precise)
+        parameters = self.rare, batch, (strides, floors), precise
+        squares, mass = self._sum(measure_curvatures, *parameters)
         return squares, mass
 
     def all_scores(self, batch: Regressions) -> Floats:
         """Return sum_i r_i f_it for every regression of the batch and every voter t."""
-        return self._sum(measure_all_scores, batch)[0]
+        return self._sum(measure_all_scores, self.rare, batch)[0]
 
     def drift(self, old: Regressions, new: Regressions) -> Floats:
         """Return per regression the sums of w dt^2, w dt dz, w dz^2 between two points."""
-        return self._sum(measure_drift, old, new)[0]
+        return self._sum(measure_drift, self.rare, old, new)[0]
 
     def _sum(self, function: Callable[..., Any], *parameters: Any) -> tuple[NDArray[Any], ...]:
         return self.blocks.sum(function, *parameters, per_item=(self.weights,))
@@ -182,11 +188,12 @@ def place_squares(batch: Regressions) -> Integers:
     return mark_starts((np.diff(batch.starts) + 1) ** 2)
 
 
-def items_of(block: Block, weights: Floats) -> Items:
+def items_of(block: Block, weights: Floats, rare: Rare = NONE_LISTED) -> Items:
     """Return the block for the kernels; votes that are not voter-contiguous int8 are copied."""
-    items = Items(as_dense(block.votes).T, np.ascontiguousarray(weights, dtype=np.float64).view())
+    weights = np.ascontiguousarray(weights, dtype=np.float64).view()
+    items = Items(as_dense(block.votes).T, weights, Rare(*(array.view() for array in rare)))
     # Numba compiles separately for read-only arrays, which joblib sends: always pass those
-    for array in items:
+    for array in (*items[:2], *items.rare):
         array.flags.writeable = False
     return items
 
@@ -248,60 +255,79 @@ def _add_panels(above: Bits, voted: Bits, n_items: int, sums: Integers, n_thread
 def _sum_agreements(items: Items) -> Floats:
     """Return sum_i w_i f_is f_it by float32 matrix products: enough for a start and Hessians."""
     n_voters, n_items = items.votes.shape
-    sums = np.zeros((n_voters, n_voters))
+    sums, everyone = np.zeros((n_voters, n_voters)), np.arange(n_voters)
     wide = np.empty((n_voters, min(STREAM, n_items)), dtype=np.float32)
     with one_blas_thread():
         for low in range(0, n_items, STREAM):
             high = min(low + STREAM, n_items)
-            widen_votes(items.votes, low, high, wide)
+            widen_votes(items.votes, everyone, low, high, wide)
             votes = wide[:, : high - low]
             sums += (votes * items.weights[low:high].astype(np.float32)) @ votes.T
     return sums
 
 
-def measure_scores(block: Block, weights: Floats, batch: Regressions, precise: bool) -> Sums:
+def measure_scores(
+    block: Block, weights: Floats, rare: Rare, batch: Regressions, precise: bool
+) -> Sums:
     """Return the scores and the loss of every regression on its members."""
     sums = Sums.zeros(batch)
     buffer = np.empty(CHUNK, dtype=np.float64 if precise else np.float32)
-    add_scores(items_of(block, weights), batch, buffer, sums)
+    add_scores(items_of(block, weights, rare), batch, buffer, sums)
     return sums
 
 
 def measure_curvatures(
-    block: Block, weights: Floats, batch: Regressions, sampling: Sampling, precise: bool
+    block: Block,
+    weights: Floats,
+    rare: Rare,
+    batch: Regressions,
+    sampling: tuple[Integers, Floats],
+    precise: bool,
 ) -> tuple[Floats, Floats]:
-    """Return the regressions' summed curvatures and their mass; chunks count over all blocks."""
-    strides, floors, means = sampling
+    """Return the regressions' summed curvatures, see `add_curvatures`, and their mass.
+
+    `sampling` holds strides and floors: regression q takes every strides[q]-th chunk of all items.
+    """
+    strides, floors = sampling
     places = place_squares(batch)
     out, mass = np.empty(places[-1]), np.zeros(batch.voters.size)
     steps = np.column_stack([-(block.start // CHUNK) % strides, strides])
     buffer = np.empty(CHUNK, dtype=np.float64 if precise else np.float32)
-    items = items_of(block, weights)
-    add_curvatures(items, batch, steps, floors, means, buffer, places, out, mass)
+    items = items_of(block, weights, rare)
+    add_curvatures(items, batch, steps, floors, buffer, places, out, mass)
     return out, mass
 
 
-def measure_all_scores(block: Block, weights: Floats, batch: Regressions) -> tuple[Floats]:
+def measure_all_scores(
+    block: Block, weights: Floats, rare: Rare, batch: Regressions
+) -> tuple[Floats]:
     """Return sum_i r_i f_it for every regression and voter t, by float32 products of chunks."""
-    items = items_of(block, weights)
+    items = items_of(block, weights, rare)
     n_voters, n_items = items.votes.shape
     n_regressions, length = batch.voters.size, min(STREAM, n_items)
-    sums = np.zeros((n_regressions, n_voters))
-    wide = np.empty((n_voters, length), dtype=np.float32)
+    dense = np.flatnonzero(rare.usual == 0) if rare.usual.size else np.arange(n_voters)
+    sums, listed = np.zeros((n_regressions, dense.size)), np.zeros((n_voters, n_regressions))
+    wide = np.empty((dense.size, length), dtype=np.float32)
     residuals = np.empty((n_regressions, length), dtype=np.float32)
     with one_blas_thread():
         for low in range(0, n_items, STREAM):
             high = min(low + STREAM, n_items)
-            widen_votes(items.votes, low, high, wide)
+            widen_votes(items.votes, dense, low, high, wide)
             fill_residuals(items, batch, low, high, residuals)
             sums += residuals[:, : high - low] @ wide[:, : high - low].T
-    return (sums,)
+            if dense.size < n_voters:
+                add_listed(items, low, residuals[:, : high - low].T.copy(), listed)
+    if dense.size == n_voters:
+        return (sums,)
+    listed[dense] = sums.T
+    return (np.ascontiguousarray(listed.T),)
 
 
 def measure_drift(
-    block: Block, weights: Floats, old: Regressions, new: Regressions
+    block: Block, weights: Floats, rare: Rare, old: Regressions, new: Regressions
 ) -> tuple[Floats]:
     """Return per regression the sums of w dt^2, w dt dz, w dz^2 between two points."""
     out = np.zeros((new.voters.size, 3))
-    add_drift(items_of(block, weights), old, new, np.empty((4, CHUNK), dtype=np.float32), out)
+    items = items_of(block, weights, rare)
+    add_drift(items, old, new, np.empty((4, CHUNK), dtype=np.float32), out)
     return (out,)

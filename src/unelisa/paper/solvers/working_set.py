@@ -29,7 +29,6 @@ from unelisa.kernels.prox_newton import (
 from unelisa.kernels.threads import run_threads
 from unelisa.paper.solvers.base import Floats, L1Problem, L1Solution, warn_missed
 from unelisa.paper.solvers.rows import (
-    NOBODY,
     SAMPLE,
     Moments,
     Rows,
@@ -69,7 +68,7 @@ class Frame:
         rows = Rows.of(problem, count_jobs(problem.n_jobs))
         moments = rows.moments()
         return cls(
-            rows=rows,
+            rows=rows.listing(moments),
             moments=moments,
             penalties=problem.penalties.astype(np.float64),
             fit_intercept=problem.fit_intercept,
@@ -280,7 +279,6 @@ def _rebuild(frame: Frame, batch: Regressions, state: State, chosen: Integers) -
     linear, and a Newton step unbounded.
     """
     moments = frame.moments
-    means = moments.means if frame.plain else NOBODY
     careful = state.careful[chosen] == 1
     sided = ~careful & frame.plain & (np.abs(moments.means[batch.voters[chosen]]) > ONE_SIDED)
     sided &= not frame.fit_intercept
@@ -293,7 +291,7 @@ def _rebuild(frame: Frame, batch: Regressions, state: State, chosen: Integers) -
         floors = np.full(some.size, -1.0 if deficit else 0.0)
         if not share:
             floors = 0.1 * np.minimum(1.0, state.residual[some] * state.penalties[some])
-        sums = take(batch, some), counts, floors, means, share * SAMPLE
+        sums = take(batch, some), counts, floors, share * SAMPLE
         squares, mass = frame.rows.curvatures(*sums)
         exact = moments.agreement, moments.firsts
         finish_hessians(state, batch, some, squares, mass, deficit, *exact)
