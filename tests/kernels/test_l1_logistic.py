@@ -15,7 +15,7 @@ from unelisa.kernels.l1_logistic import (
     fill_residuals,
     squash,
 )
-from unelisa.paper.solvers.rows import items_of
+from unelisa.paper.solvers.base import items_of
 from unelisa.votes.blocks import Block
 
 CASES = pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 import naive_solver
 from naive_rows import all_scores_of, counted_of
 from unelisa.paper.solvers import L1Problem, WorkingSet, ebic_path, optimality, path
+from unelisa.paper.solvers.base import gather
 from unelisa.paper.solvers.path import Landmarks, Path, measure_pairs
-from unelisa.paper.solvers.rows import gather
 from unelisa.paper.solvers.working_set import (
     Frame,
     float32_noise,

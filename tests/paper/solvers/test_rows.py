@@ -18,7 +18,7 @@ from naive_rows import (
 from places import write_blocks
 from unelisa.kernels.l1_logistic import CHUNK
 from unelisa.paper.solvers import L1Problem, rows
-from unelisa.paper.solvers.rows import (
+from unelisa.paper.solvers.base import (
     NONE_LISTED,
     PANEL,
     SAMPLE,

@@ -11,11 +11,11 @@ from threadpoolctl import threadpool_info
 import naive_solver
 from naive_rows import batch_of, counted_of, point_of, square_of
 from unelisa.errors import ModelError
-from unelisa.kernels.blas import one_blas_thread
 from unelisa.kernels.l1_logistic import Regressions
 from unelisa.kernels.prox_newton import DONE, begin_state
+from unelisa.kernels.threads import one_blas_thread
 from unelisa.paper.solvers import L1Problem, WorkingSet, optimality
-from unelisa.paper.solvers.rows import SAMPLE, place_squares
+from unelisa.paper.solvers.base import SAMPLE, place_squares
 from unelisa.paper.solvers.working_set import Frame, _rebuild, descend, float32_noise
 
 LAMBDA = 0.05

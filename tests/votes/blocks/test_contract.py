@@ -10,7 +10,7 @@ from places import NAMES, crowd, put
 from unelisa.kernels.l1_logistic import Regressions
 from unelisa.paper.em import estimate_reliability, weigh_posterior
 from unelisa.paper.solvers import L1Problem, WorkingSet, ebic_path
-from unelisa.paper.solvers.rows import Rows
+from unelisa.paper.solvers.base import Rows
 from unelisa.votes import Votes
 from unelisa.votes.blocks import PickedItems, WholeTable, tally_votes, weigh_votes
 

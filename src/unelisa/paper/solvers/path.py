@@ -18,11 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from unelisa.kernels.blas import one_blas_thread
 from unelisa.kernels.l1_logistic import Regressions
-from unelisa.kernels.threads import run_threads
-from unelisa.paper.solvers.base import Floats, L1Problem, L1Solution, warn_missed
-from unelisa.paper.solvers.rows import gather
+from unelisa.kernels.threads import one_blas_thread, run_threads
+from unelisa.paper.solvers.base import Floats, L1Problem, L1Solution, gather, warn_missed
 from unelisa.paper.solvers.working_set import (
     Estimate,
     Frame,

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.kernels.blas import one_blas_thread
 from unelisa.kernels.l1_logistic import Regressions, Sums, bound_batch
 from unelisa.kernels.lasso import start_all
 from unelisa.kernels.prox_newton import (
@@ -26,16 +25,19 @@ from unelisa.kernels.prox_newton import (
     judge,
     step_all,
 )
-from unelisa.kernels.threads import run_threads
-from unelisa.paper.solvers.base import Floats, L1Problem, L1Solution, warn_missed
-from unelisa.paper.solvers.rows import (
+from unelisa.kernels.threads import one_blas_thread, run_threads
+from unelisa.paper.solvers.base import (
     SAMPLE,
+    Floats,
+    L1Problem,
+    L1Solution,
     Moments,
     Rows,
     gather,
     place_squares,
     spread,
     take,
+    warn_missed,
 )
 from unelisa.parallel import count_jobs
 
