@@ -48,14 +48,6 @@ def assert_square(flat, expected, **tolerance):
     assert np.allclose(found[:, n], expected[:, n], **tolerance)
 
 
-def drift_of(votes, old, new, q, weights=None):
-    """Sums of w dt^2, w dt dz and w dz^2 from the old coefficients to the new ones."""
-    z = [point_of(votes, batch, q)[1] for batch in (old, new)]
-    dz, dt = z[1] - z[0], np.tanh(z[1]) - np.tanh(z[0])
-    counted = counted_of(votes, new.voters[q], weights)
-    return np.array([counted @ dt**2, counted @ (dt * dz), counted @ dz**2])
-
-
 def all_scores_of(votes, batch, weights=None):
     """sum_i r_i f_it, regressions x voters."""
     return np.array(

@@ -1,11 +1,11 @@
-"""Hessians and drift, beside the same sums as products of matrices."""
+"""Hessians and scores, beside the same sums as products of matrices."""
 
 import numpy as np
 import pytest
 
 import naive_solver
-from naive_rows import assert_square, batch_of, counted_of, drift_of, square_of
-from unelisa.kernels.curvature import add_curvatures, add_drift
+from naive_rows import assert_square, batch_of, counted_of, square_of
+from unelisa.kernels.curvature import add_curvatures
 from unelisa.kernels.l1_logistic import (
     CHUNK,
     Regressions,
@@ -177,16 +177,3 @@ def test_items_that_do_not_count_leave_nothing(why):
     out, mass = curve(items_of(Block(votes, 0), weights), [[0, 1]] * 3, np.zeros(3))
     assert not out.any()
     assert not mass.any()
-
-
-@CASES
-def test_drift_is_the_sum_of_squares_of_what_moved(weighted, abstain):
-    votes, weights = draw(2 * CHUNK + 700, weighted, abstain)
-    moved = BATCH._replace(theta=BATCH.theta + 0.1, intercepts=BATCH.intercepts * 1.1)
-    out, buffers = np.full((3, 3), 7.0), np.empty((4, CHUNK), np.float32)
-    add_drift(items_of(Block(votes, 0), weights), BATCH, moved, buffers, out)
-    for q in range(3):
-        expected = drift_of(votes, BATCH, moved, q, weights)
-        assert np.allclose(out[q], expected, rtol=1e-4, atol=1e-5)
-    add_drift(items_of(Block(votes, 0), weights), moved, moved, buffers, out)
-    assert not out.any()

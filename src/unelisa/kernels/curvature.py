@@ -1,4 +1,4 @@
-"""Sums of the loss's curvature over the items: Hessians of working sets, and drift between points.
+"""Sums of the loss's curvature over the items: Hessians of working sets.
 
 Chunks, their order and listed votes are those of `l1_logistic`. Where all members' rare votes are
 listed, only these are visited::
@@ -172,38 +172,3 @@ def add_curvatures(
         square = out[places[q] : places[q + 1]].reshape(side, side)
         square[:] = 0.0
         mass[q] = _add_curvature(items, batch, q, steps[q], floors[q], buffer, square)
-
-
-@kernel
-def add_drift(
-    items: Items, old: Regressions, new: Regressions, buffers: Buffer, out: Floats
-) -> None:
-    """Write per regression the sums of w dt^2, w dt dz and w dz^2 over its items.
-
-    dz and dt are the changes of z and tanh z from the old coefficients to the new ones.
-    """
-    n_items = items.votes.shape[1]
-    out[:] = 0.0
-    for low in range(0, n_items, CHUNK):
-        n = min(CHUNK, n_items - low)
-        z0, z1, t0, t1 = buffers[0, :n], buffers[1, :n], buffers[2, :n], buffers[3, :n]
-        for q in range(new.voters.size):
-            fill_logits(items, low, old, q, z0)
-            fill_logits(items, low, new, q, z1)
-            t0[:] = z0
-            t1[:] = z1
-            squash(t0)
-            squash(t1)
-            answers = items.votes[new.voters[q], low : low + n]
-            tt = tz = zz = 0.0
-            for i in range(n):
-                weight = np.float64(answers[i] * answers[i])
-                if items.weights.size:
-                    weight *= items.weights[low + i]
-                dt, dz = np.float64(t1[i] - t0[i]), np.float64(z1[i] - z0[i])
-                tt += weight * dt * dt
-                tz += weight * dt * dz
-                zz += weight * dz * dz
-            out[q, 0] += tt
-            out[q, 1] += tz
-            out[q, 2] += zz

@@ -49,7 +49,7 @@ def test_large_votes_go_to_a_gpu_with_room(large, monkeypatch):
 def test_without_torch_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.delitem(sys.modules, "unelisa.paper.solvers.torch_batched", raising=False)
-    monkeypatch.delitem(sys.modules, "unelisa.paper.solvers.torch_batched", raising=False)
+    monkeypatch.delitem(sys.modules, "unelisa.paper.solvers.torch_sums", raising=False)
     votes = naive_solver.hard_problem("ordinary", 0).votes
     with pytest.raises(MissingExtraError, match=r'pip install "unelisa\[gpu\]"'):
         select_neighborhoods(votes, solver="torch")

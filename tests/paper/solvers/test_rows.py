@@ -11,13 +11,12 @@ from naive_rows import (
     assert_square,
     batch_of,
     counted_of,
-    drift_of,
     point_of,
     square_of,
 )
 from places import write_blocks
 from unelisa.kernels.l1_logistic import CHUNK
-from unelisa.paper.solvers import L1Problem, rows
+from unelisa.paper.solvers import L1Problem, base
 from unelisa.paper.solvers.base import (
     NONE_LISTED,
     PANEL,
@@ -94,7 +93,7 @@ def test_moments_are_means_and_counts_are_exact(weighted, abstain, n_items):
 
 def test_agreements_are_exact_wherever_the_packing_cuts(monkeypatch):
     """The first run is complete, the second is not: each is counted in its own way."""
-    monkeypatch.setattr(rows, "PACKED", 128)
+    monkeypatch.setattr(base, "PACKED", 128)
     votes = draw(300)[0].votes
     votes[128:256][np.random.default_rng(0).random((128, 5)) < 0.3] = 0
     sums, counts, _, _ = measure_moments(Block(votes, 0), NONE, 1)
@@ -237,15 +236,6 @@ def test_every_kth_chunk_of_all_items_is_taken_wherever_a_block_begins(precise):
             assert_square(squares[places[q] : places[q + 1]], expected, rtol=1e-4, atol=0.05)
             counted = counted_of(votes, BATCH.voters[q], weights)
             assert mass[q] == pytest.approx(counted[some].sum())
-
-
-@CASES
-def test_drift(weighted, abstain):
-    problem, here = draw(CHUNK + 3, weighted, abstain)
-    moved = BATCH._replace(theta=BATCH.theta - 0.1, intercepts=BATCH.intercepts + 0.05)
-    for q, found in enumerate(here.drift(BATCH, moved)):
-        expected = drift_of(problem.votes, BATCH, moved, q, problem.item_weights)
-        assert np.allclose(found, expected, rtol=1e-4, atol=1e-6)
 
 
 def test_regressions_are_taken_in_the_order_asked_for():

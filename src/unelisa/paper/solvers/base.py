@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.errors import ConvergenceWarning, ModelError, warn_user
-from unelisa.kernels.curvature import add_curvatures, add_drift
+from unelisa.kernels.curvature import add_curvatures
 from unelisa.kernels.l1_logistic import (
     CHUNK,
     Items,
@@ -275,10 +275,6 @@ class Rows:
         """Return sum_i r_i f_it for every regression of the batch and every voter t."""
         return self._sum(measure_all_scores, self.rare, batch)[0]
 
-    def drift(self, old: Regressions, new: Regressions) -> Floats:
-        """Return per regression the sums of w dt^2, w dt dz, w dz^2 between two points."""
-        return self._sum(measure_drift, self.rare, old, new)[0]
-
     def _sum(self, function: Callable[..., Any], *parameters: Any) -> tuple[NDArray[Any], ...]:
         return self.blocks.sum(function, *parameters, per_item=(self.weights,))
 
@@ -457,13 +453,3 @@ def measure_all_scores(
         return (sums,)
     listed[dense] = sums.T
     return (np.ascontiguousarray(listed.T),)
-
-
-def measure_drift(
-    block: Block, weights: Floats, rare: Rare, old: Regressions, new: Regressions
-) -> tuple[Floats]:
-    """Return per regression the sums of w dt^2, w dt dz, w dz^2 between two points."""
-    out = np.zeros((new.voters.size, 3))
-    items = items_of(block, weights, rare)
-    add_drift(items, old, new, np.empty((4, CHUNK), dtype=np.float32), out)
-    return (out,)

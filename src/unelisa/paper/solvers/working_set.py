@@ -302,31 +302,25 @@ def _rebuild(frame: Frame, batch: Regressions, state: State, chosen: Integers) -
 def check_all(frame: Frame, estimate: Estimate, batch: Regressions) -> Integers:
     """Check the solved batch against all voters; return who got new members."""
     scores = frame.rows.all_scores(batch) / frame.moments.totals[batch.voters, None]
-    noise = float32_noise(frame, batch)[:, None]
-    return check_outside(frame, estimate, batch.voters, scores, noise)
+    return check_outside(frame, estimate, batch, scores)
 
 
-def check_outside(
-    frame: Frame, estimate: Estimate, voters: Integers, scores: Floats, error: Floats
-) -> Integers:
-    """Extend the voters' certificates to all others; return who got new members.
+def check_outside(frame: Frame, estimate: Estimate, batch: Regressions, scores: Floats) -> Integers:
+    """Extend the batch's certificates to all voters; return who got new members.
 
     Outside the working sets only a score and a bound on its error are known. The bound counts as
     violation: what it cannot decide joins the working set, where float64 decides, the worst first.
     """
+    voters = batch.voters
     penalties = frame.penalties[voters, None]
-    excess = np.abs(scores) - penalties + error
+    noise = np.asarray(bound_batch(batch, min(512, frame.rows.n_items)))[:, None]
+    excess = np.abs(scores) - penalties + noise
     excess[estimate.members[voters] | ~frame.candidates(voters)] = -np.inf
     excess /= penalties
     violators = keep_largest(excess > frame.tol, excess, estimate.members[voters])
     estimate.members[voters] |= violators
     estimate.kkt[voters] = np.maximum(np.max(excess, axis=1, initial=0.0), estimate.kkt[voters])
     return voters[violators.any(axis=1)]
-
-
-def float32_noise(frame: Frame, batch: Regressions) -> Floats:
-    """Return a bound per regression on the error of a mean score from the matrix product."""
-    return np.asarray(bound_batch(batch, min(512, frame.rows.n_items)))
 
 
 def refine(frame: Frame, estimate: Estimate, voters: Integers, check: Check = check_all) -> None:
