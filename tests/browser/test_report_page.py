@@ -11,7 +11,7 @@ from report.test_answer import CERTIFICATE
 from unelisa.aggregators import DawidSkene, LatentIsing, UnElisa
 from unelisa.analysis.comparison import compare_methods
 from unelisa.report.page import render_report, write_report
-from unelisa.simulation.crowds import simulate_classes
+from unelisa.simulation.designs import simulate_classes
 from unelisa.votes import Votes
 
 HOSTILE = [

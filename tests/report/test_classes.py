@@ -15,7 +15,7 @@ from unelisa.report import findings as classes
 from unelisa.report.findings import describe_classes
 from unelisa.report.page import render_report
 from unelisa.report.voters import rank_voters
-from unelisa.simulation.crowds import simulate_classes
+from unelisa.simulation.designs import simulate_classes
 from unelisa.votes import Votes
 from unelisa.votes.blocks import SparseBlocks
 

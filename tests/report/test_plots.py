@@ -18,8 +18,7 @@ from unelisa.paper.neighborhood import select_neighborhoods
 from unelisa.report import plots
 from unelisa.report.plots import FAMILIES, SKY, color_family, draw_network, label_text
 from unelisa.report.voters import Network
-from unelisa.simulation.crowds import simulate_classes
-from unelisa.simulation.designs import figure_2_1
+from unelisa.simulation.designs import figure_2_1, simulate_classes
 from unelisa.votes import Votes
 
 

@@ -18,8 +18,7 @@ from unelisa.cli.screen import busy, results
 from unelisa.ehr.datamart import SimulatedEhr, simulate_ehr, write_datamart
 from unelisa.ehr.datamart.patients import PATIENTS
 from unelisa.errors import ModelError
-from unelisa.simulation.crowds import simulate_classes
-from unelisa.simulation.designs import simulate_votes
+from unelisa.simulation.designs import simulate_classes, simulate_votes
 from unelisa.votes import Votes
 
 FILES = ("votes.csv", "truth.csv", "experts.csv", "voters.csv")

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.analysis.judged import HARD, SURE
-from unelisa.paper.graph import Edge
+from unelisa.paper.ising import Edge
 from unelisa.report.voters import MOST_LINKS, Network
 from unelisa.report.wording import FAMILY_COLORS, OUTSIDE, SHORT_NAME, show_name
 

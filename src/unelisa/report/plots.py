@@ -18,8 +18,7 @@ from unelisa.aggregators.known import read_gold
 from unelisa.analysis.judged import Judged, Reference, count_ease, count_scores, score_reference
 from unelisa.analysis.stability import Stability
 from unelisa.errors import ModelError, missing_extra
-from unelisa.paper.graph import VoterGraph
-from unelisa.paper.ising import Ising
+from unelisa.paper.ising import Ising, VoterGraph
 from unelisa.paper.neighborhood import select_neighborhoods, theory_penalty
 from unelisa.report.drawing import describe_graph, draw_bars, draw_graph
 from unelisa.report.voters import Network, find_families, rank_voters

@@ -11,8 +11,7 @@ from unelisa.aggregators import Aggregator
 from unelisa.analysis.confusions import tally_confusions
 from unelisa.analysis.judged import Judged
 from unelisa.outputs import make_plain
-from unelisa.paper.graph import Edge
-from unelisa.paper.ising import Ising
+from unelisa.paper.ising import Edge, Ising
 from unelisa.report.wording import OUTSIDE, quote, show_name, show_verdict
 from unelisa.votes import Votes
 

@@ -17,7 +17,7 @@ from studies.review.runs import (
 )
 from unelisa.review.order import rank_useful
 from unelisa.review.pools import Known
-from unelisa.simulation.crowds import simulate_classes
+from unelisa.simulation.designs import simulate_classes
 from unelisa.sources.labels import KnownLabels
 
 pytestmark = pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
