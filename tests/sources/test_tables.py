@@ -79,17 +79,6 @@ def test_columns_can_be_named(tmp_path):
         read_votes(path, voter="who")
 
 
-def test_an_unnamed_item_column_is_explained(tmp_path):
-    rows = "".join(f"patient{i},1,0\n" for i in range(100))
-    assert read_votes(text(tmp_path, f"mrn,a,b\n{rows}")).items[:2].tolist() == [
-        "patient0",
-        "patient1",
-    ]
-    assert read_votes(tmp_path / "votes.csv", item="mrn").shape == (100, 2)
-    with pytest.raises(VotesError, match="column 'mrn' can hardly hold votes.* item='mrn'"):
-        read_votes(text(tmp_path, f"mrn,a,b\n{rows}patient7,1,0\n"))
-
-
 def test_declared_codings_and_many_blocks(tmp_path):
     rng = np.random.default_rng(0)
     values = rng.integers(-1, 2, size=(30_000, 60))  # about 4.5 MB of text: two blocks
@@ -97,40 +86,6 @@ def test_declared_codings_and_many_blocks(tmp_path):
     assert np.array_equal(read_votes(tmp_path / "votes.csv", coding="pm1").values, values)
     snorkel = np.array([0, -1, 1], dtype=np.int8)[values + 1]
     assert np.array_equal(read_votes(tmp_path / "votes.csv", coding="snorkel").values, snorkel)
-
-
-@pytest.mark.parametrize(
-    ("content", "name", "message"),
-    [
-        ("", "votes.csv", "is empty"),
-        ("item,a\n", "votes.csv", "0 items"),
-        ("a\n1\n", "votes.csv", "only one column"),
-        ("item,a,a\nx,1,0\n", "votes.csv", "columns 2 and 3 of votes.csv have the same name"),
-        ("item,a,b\nx,1\n", "votes.csv", "more or fewer cells"),
-        ("item,a,b\nx,1,0\nx,0,1\n", "votes.csv", "data row 1 appears twice"),
-        ("item,a,b\n,1,0\n", "votes.csv", "column 'item' has no name in data row 1"),
-        ("item,a,b\nx,2,0\ny,0,2\n", "votes.csv", "may mean abstained"),
-        ("item,a,b\nx,1,0\ny,-1,1\n", "votes.csv", "ambiguous"),
-        (b"item,a,b\n\x81,1,0\n", "votes.csv", "not UTF-8"),
-        (b"\x1f\x8b\x08\x00broken", "votes.csv.gz", "damaged"),
-        ("not parquet", "votes.parquet", "damaged or not in the format"),
-        ("", "votes.feather", "damaged or not in the format|empty"),
-        ("item,a,b\nx,1,0\n", "votes.xls", "unknown file extension; use .csv"),
-    ],
-)
-def test_files_that_hold_no_votes(content, name, message, tmp_path):
-    with pytest.raises(VotesError, match=message) as refusal:
-        read_votes(text(tmp_path, content, name))
-    assert "\n" not in str(refusal.value)
-    assert str(tmp_path) not in str(refusal.value) or "there is no file" in str(refusal.value)
-
-
-def test_missing_files_and_folders(tmp_path):
-    with pytest.raises(VotesError, match=r"there is no file none\.csv"):
-        read_votes(tmp_path / "none.csv")
-    (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(VotesError, match="is a folder"):
-        read_votes(tmp_path / "folder.csv")
 
 
 def write_days(folder):

@@ -10,7 +10,7 @@ import unelisa as ue
 from unelisa.errors import VotesError
 from unelisa.votes import Votes
 from unelisa.votes.assembly import LongVotes, assemble_long
-from unelisa.votes.columns import Names, TextColumn
+from unelisa.votes.columns import Column, Names
 
 ORDER = ["poor", "fair", "good"]
 
@@ -115,6 +115,6 @@ def test_a_column_of_names_among_votes_names_the_items_or_is_pointed_out():
 
 def test_long_tables_know_their_column_of_votes():
     names = Names.of(np.arange(300))
-    column = TextColumn.of(map(str, range(300)))
+    column = Column.of(map(str, range(300)))
     with pytest.raises(VotesError, match="column 'said' holds far more"):
         assemble_long(LongVotes(names, names, column), "auto", "'said'")

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 
 from unelisa.errors import VotesError
-from unelisa.votes.columns import NumberColumn, TextColumn
 from unelisa.votes.frames import (
     array_columns,
     as_array,
@@ -56,21 +55,20 @@ def cells_of(column):
 
 @EVERY_LIBRARY
 @pytest.mark.parametrize(
-    ("cells", "kind"),
+    "cells",
     [
-        ([1, -1, 1], NumberColumn),
-        ([1, None, -1], NumberColumn),
-        ([0.5, 1.5, 0.5], NumberColumn),
-        ([True, False, True], NumberColumn),
-        ([True, None, False], TextColumn),
-        (["no", None, "yes"], TextColumn),
-        ([None, None, None], None),
+        [1, -1, 1],
+        [1, None, -1],
+        [0.5, 1.5, 0.5],
+        [True, False, True],
+        [True, None, False],
+        ["no", None, "yes"],
+        [None, None, None],
     ],
 )
-def test_a_column_of_votes_says_what_its_cells_say(make, cells, kind):
+def test_a_column_of_votes_says_what_its_cells_say(make, cells):
     column = read_column(series_of(make, cells))
     assert cells_of(column) == cells
-    assert kind is None or type(column) is kind
 
 
 def categories():
@@ -90,7 +88,6 @@ def categories():
 def test_labels_with_places_are_read_as_the_text_they_stand_for(library):
     column = read_column(as_frame(categories()[library]).get_column("x"))
     assert cells_of(column) == ["no", None, "yes", "no"]
-    assert type(column) is TextColumn
 
 
 @EVERY_LIBRARY
@@ -179,18 +176,18 @@ def test_tables_that_are_no_frames_become_arrays():
 
 
 @pytest.mark.parametrize(
-    ("array", "kind"),
+    "array",
     [
-        (np.array([[1, 0], [-1, 1]], dtype=np.int8), NumberColumn),
-        (np.array([[True, False], [False, False]]), NumberColumn),
-        (np.array([[0.5, 1.5], [1.5, 1.5]], dtype=np.float32), NumberColumn),
-        (np.array([["yes", "no"], [None, "no"]], dtype=object), TextColumn),
-        (np.array([["yes", "no"], ["no", "no"]]), TextColumn),
+        np.array([[1, 0], [-1, 1]], dtype=np.int8),
+        np.array([[True, False], [False, False]]),
+        np.array([[0.5, 1.5], [1.5, 1.5]], dtype=np.float32),
+        np.array([[2**40, 7], [7, 2**64 - 1]], dtype=np.uint64),
+        np.array([["yes", "no"], [None, "no"]], dtype=object),
+        np.array([["yes", "no"], ["no", "no"]]),
     ],
 )
-def test_an_arrays_columns(array, kind):
+def test_an_arrays_columns(array):
     columns = array_columns(array)
-    assert [type(column) for column in columns] == [kind] * 2
     assert [cells_of(column) for column in columns] == array.T.tolist()
 
 

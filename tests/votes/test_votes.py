@@ -25,6 +25,8 @@ FRAMES = {
     "polars": pl.DataFrame,
     "lazy": lambda columns: pl.DataFrame(columns).lazy(),
     "pyarrow": pa.table,
+    "a batch": lambda columns: pa.table(columns).to_batches()[0],
+    "a reader": lambda columns: pa.table(columns).to_reader(),
 }
 
 
@@ -266,15 +268,6 @@ def test_masked_gold_labels_are_unknown():
     assert read_gold(gold, votes).tolist() == [1, 0, -1]
     with pytest.raises(VotesError, match="1 missing or infinite"):
         read_prior(np.ma.masked_array([0.5, 0.1, 2.0], mask=[False, True, False]), votes)
-
-
-@pytest.mark.parametrize("columns", [LONG, WIDE], ids=["long", "wide"])
-def test_whatever_speaks_arrow_is_a_frame(columns):
-    table = pa.table(columns)
-    for other in (table.to_batches()[0], table.to_reader()):
-        votes = Votes.of(other)
-        assert votes.values.tolist() == EXPECTED
-        assert votes.voters.tolist() == ["ann", "bob"]
 
 
 def test_an_index_of_several_types_names_items_by_their_text():

@@ -18,10 +18,9 @@ from unelisa.ehr.omop.database import is_server, open_database
 from unelisa.errors import ModelError, RecordsError, VotesError
 from unelisa.report.health import render_phenotype
 from unelisa.report.page import require_jinja
-from unelisa.sources.files import check_readable, reading
+from unelisa.sources.files import TextTable, check_readable, reading
 from unelisa.sources.labels import list_rows, settle_table
 from unelisa.sources.tables import MISSING
-from unelisa.sources.text import TextTable
 from unelisa.storage import save as save_model
 
 LONGEST_TABLE = 15

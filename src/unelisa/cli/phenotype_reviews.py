@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 from unelisa.aggregators import LatentIsing
 from unelisa.cli.options import read_number
 from unelisa.errors import ModelError, RecordsError, VotesError
-from unelisa.sources.files import check_readable, reading
+from unelisa.sources.files import TextTable, check_readable, reading
 from unelisa.sources.labels import list_rows
-from unelisa.sources.text import TextTable
 
 if TYPE_CHECKING:
     import pandas as pd

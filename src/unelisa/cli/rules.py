@@ -42,8 +42,7 @@ from unelisa.outputs import make_plain
 from unelisa.report.health import render_rules
 from unelisa.report.page import require_jinja
 from unelisa.report.wording import count_noun
-from unelisa.sources.files import check_readable, reading
-from unelisa.sources.text import TextTable, measure_text
+from unelisa.sources.files import TextTable, check_readable, measure_text, reading
 
 if TYPE_CHECKING:
     import pandas as pd

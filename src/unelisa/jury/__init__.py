@@ -32,8 +32,7 @@ from unelisa.jury.rows import list_fields, read_frame, read_rows
 from unelisa.jury.scores import Scores
 from unelisa.jury.verdicts import Entry, Jury, Panel
 from unelisa.memory import limit_memory
-from unelisa.sources.files import check_readable, reading
-from unelisa.sources.text import read_beginning
+from unelisa.sources.files import check_readable, read_beginning, reading
 from unelisa.votes.coding import CodingChoice, declare_order
 from unelisa.votes.frames import as_frame
 

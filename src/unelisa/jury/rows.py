@@ -9,9 +9,8 @@ from unelisa.errors import VotesError
 from unelisa.jury import argilla, inspect_logs, long_records, pairs
 from unelisa.jury.fields import Record
 from unelisa.memory import refuse_beyond
-from unelisa.sources.arrow import measure_feather, read_feather
-from unelisa.sources.files import reading, refuse_bomb, refuse_nested
-from unelisa.sources.text import TextTable
+from unelisa.sources.arrow import measure_feather, read_feather, refuse_nested
+from unelisa.sources.files import TextTable, reading, refuse_bomb
 
 PARQUET, FEATHER, STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
 ROWS = 1 << 14  # per batch

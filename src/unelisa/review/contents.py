@@ -14,8 +14,7 @@ from unelisa.errors import VotesError
 from unelisa.memory import refuse_beyond
 from unelisa.review.pictures import ENDINGS, Picture, read_picture
 from unelisa.sources.arrow import list_texts, read_columns
-from unelisa.sources.files import check_readable, reading
-from unelisa.sources.text import TextTable
+from unelisa.sources.files import TextTable, check_readable, reading
 from unelisa.votes.frames import ITEM_NAMES
 
 LONGEST_TEXT, LONGEST_FACT = 20_000, 500  # characters that are shown at first

@@ -26,9 +26,8 @@ from unelisa.outputs import make_plain
 from unelisa.report.findings import explain_structure
 from unelisa.report.wording import count_noun
 from unelisa.review.order import measure_gains, mix_chances, rank_useful, spread_sample
-from unelisa.sources.files import reading
+from unelisa.sources.files import TextTable, reading
 from unelisa.sources.labels import CHOSEN, RANDOM, REVIEWER, USEFUL, list_rows
-from unelisa.sources.text import TextTable
 from unelisa.votes import Votes
 from unelisa.votes.ballots import Floats
 from unelisa.votes.coding import encode_classes

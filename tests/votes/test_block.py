@@ -11,6 +11,7 @@ from places import crowd
 from unelisa.errors import VotesError, VotesWarning
 from unelisa.votes import Votes
 from unelisa.votes import blocks as local_module
+from unelisa.votes.block import rearrange_votes
 from unelisa.votes.blocks import (
     SparseBlocks,
     SparseVotes,
@@ -22,7 +23,6 @@ from unelisa.votes.blocks import (
     tally_votes,
     weigh_votes,
 )
-from unelisa.votes.blocks.one import rearrange_votes
 
 VOTES = np.array([[1, 0, -1], [0, 0, 1], [-1, 0, 0], [0, 0, 1]], dtype=np.int8)
 
@@ -130,13 +130,6 @@ def test_a_tally_is_the_sum_over_a_voters_items(kind):
     assert signed == pytest.approx(wanted[0], abs=1e-12)
     assert observed == pytest.approx(wanted[1], abs=1e-12)
     assert signed[2] == observed[2] == 0
-
-
-@KINDS
-def test_whole_numbers_are_added_too(kind):
-    signed, observed = tally_votes(hold(draw(), kind), np.ones(37))
-    assert signed.tolist() == draw().sum(axis=0).tolist()
-    assert observed.tolist() == np.abs(draw()).sum(axis=0).tolist()
 
 
 def test_flags_count_as_zero_and_one():
@@ -250,15 +243,3 @@ def test_some_items_of_sparse_votes_stay_sparse(sparse_votes):
     assert isinstance(taken.blocks, SparseBlocks)
     assert np.array_equal(taken.blocks.expand(), table.values[rows])
     assert votes.take_items(rows[:0]).blocks.expand().shape == (0, 12)
-
-
-def test_voters_are_matched_by_name_on_sparse_votes(sparse_votes):
-    votes, table = sparse_votes
-    named = Votes(votes.blocks, votes.items, votes.voters)
-    chosen = named.take_voters([3, 0])
-    model = ue.MajorityVote().fit(chosen)
-    assert model.decision_function(chosen) == pytest.approx(
-        ue.MajorityVote()
-        .fit(table.take_voters([3, 0]))
-        .decision_function(table.take_voters([3, 0]))
-    )

@@ -11,7 +11,6 @@ from unelisa.kernels.l1_logistic import CHUNK
 from unelisa.votes.blocks import (
     BLOCK_BYTES,
     Block,
-    ItemBlocks,
     LocalBlocks,
     MappedBlocks,
     SparseVotes,
@@ -66,12 +65,6 @@ def test_blocks_are_rearranged_when_they_are_visited(blocks):
     assert np.array_equal(changed.take(np.array([0, 3])).table(), -WANTED[[0, 3]])
 
 
-def test_reversing_twice_gives_the_votes_back():
-    back = Halves().rearrange(np.array([2, 1, 0]), -1).rearrange(np.array([2, 1, 0]), -1)
-    assert np.array_equal(back.take(np.arange(4)).table(), VOTES)
-    assert back.using(3).source.source.n_threads == 3
-
-
 def split_items(block, x):
     """Yield one block per item, with the item's x added to its start."""
     for i in range(block.n_items):
@@ -108,16 +101,6 @@ def test_a_pass_over_a_view_can_be_sent():
     function, parameters = pickle.loads(pickle.dumps(sent[0]))  # noqa: S301 - our own bytes
     assert function is _see
     assert np.array_equal(function(Block(VOTES, 0), np.ones(4), *parameters), WANTED)
-
-
-def test_a_place_must_say_how_it_sums_and_takes():
-    with pytest.raises(TypeError, match="abstract"):
-        ItemBlocks()
-
-
-def test_blocks_have_the_size_of_their_votes():
-    held = WholeTable(np.zeros((4, 3), dtype=np.int8))
-    assert (held.shape, len(held)) == ((4, 3), 4)
 
 
 def test_row_numbers_are_names_made_when_asked_for():
@@ -201,13 +184,6 @@ def twice(block, x, scale):
     return scale * x[:, None] * block.votes + block.start
 
 
-def test_sums_are_those_of_one_table(votes, table):
-    x = np.random.default_rng(1).normal(size=50)
-    sums, starts = table.sum(add_up, 2.0, per_item=(x,))
-    assert np.allclose(sums, 2 * x @ votes)
-    assert starts == 0 + 1 + 20 + 33
-
-
 def test_the_bits_of_a_sum_do_not_depend_on_the_threads():
     votes = np.random.default_rng(0).choice(np.array([-1, 1], dtype=np.int8), (3 * CHUNK + 7, 3))
     x = (
@@ -238,20 +214,6 @@ def test_rows_keep_the_type_that_the_function_gives(table):
 def test_no_more_blocks_are_held_than_there_are_threads(table, n_threads):
     assert table.using(n_threads).sum(table.hold) == (50,)
     assert table.most <= n_threads
-
-
-def test_items_are_taken_from_the_blocks_they_lie_in(votes, table):
-    items = np.array([0, 1, 19, 20, 49])
-    taken = table.take(items).table()
-    assert np.array_equal(taken, votes[items])
-    assert taken.flags.f_contiguous
-    none = table.take(np.array([], dtype=np.intp)).table()
-    assert (none.shape, none.dtype) == ((0, 3), np.int8)
-
-
-def test_blocks_are_visited_one_by_one(votes, table):
-    assert [block.start for block in table] == [0, 1, 20, 33]
-    assert np.array_equal(np.concatenate([block.votes for block in table]), votes)
 
 
 def test_without_items_there_are_no_blocks():
@@ -324,10 +286,6 @@ def test_nobody_can_write_into_the_file(mapped):
         mapped.open(0).votes[0, 0] = 1
 
 
-def test_what_a_place_in_a_file_tells_of_itself(mapped):
-    assert (mapped.shape, mapped.place, mapped.whole) == ((5, 2), "in a file", False)
-
-
 def test_a_file_without_items_has_no_blocks(tmp_path):
     (tmp_path / "none.int8").write_bytes(b"")
     held = MappedBlocks(tmp_path / "none.int8", 0, 2, 4)
@@ -342,8 +300,3 @@ def test_a_block_is_as_large_as_it_may_be_in_whole_chunks(n_voters):
     step = 8192 if items >= 8192 else CHUNK
     assert items % step == 0
     assert (items + step) * n_voters > BLOCK_BYTES
-
-
-def test_without_voters_a_block_still_has_items():
-    assert fitting_items(0, 1) == CHUNK
-    assert fitting_items(0) == BLOCK_BYTES
