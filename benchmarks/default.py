@@ -2,7 +2,7 @@
 
     python benchmarks/default.py                     every part, into results/default.json
     python benchmarks/default.py --parts growth      one part
-    python benchmarks/default.py --page              the tables of docs/scaling.md, from the JSON
+    python benchmarks/default.py --page              the tables of docs/scaling.md
 
 peers   LatentIsing and DawidSkene beside crowd-kit's DawidSkene, on the same votes
 jobs    wall seconds of a fit with one thread and with two

@@ -34,6 +34,7 @@ STRIP = 4_000_000  # entries of voters x voters computed at a time
 DENSE = 0.1  # share of votes cast above which a dense table is faster than a sparse one
 SMALLEST_SPREAD = 0.05  # of a voter's residuals: one who never errs has no noise to correlate
 FEW_PAIRS = 3
+SHORT, LONG = 30, 53  # bits of marks: sums of 2^23 short ones stay exact, long ones are distinct
 STEP = np.uint64(0x9E3779B97F4A7C15)  # of splitmix64
 LEFT = 0.05  # share of the squared correlations that one factor leaves where there is a graph
 SURE_FACTOR = 3.0  # standard errors by which these squares must also exceed chance
@@ -98,21 +99,21 @@ def number_items(ballots: ItemBlocks, cast: Floats) -> Keys:
     """
     n_voters, n_classes = cast.shape
     salts = _scatter(np.argsort(np.argsort(cast.sum(axis=0), kind="stable")))
-    marks = ballots.concatenate(_mark_items, _join_classes(cast, salts), salts)
+    marks = ballots.concatenate(_mark_items, _join_classes(cast, salts), salts, SHORT)
     (table,) = ballots.sum(_sum_marked, n_voters, n_classes, per_item=(marks,))
-    marks = ballots.concatenate(_mark_items, _join_classes(table, salts), salts)
-    order = np.argsort(marks, kind="stable")
+    long = ballots.concatenate(_mark_items, _join_classes(table, salts), salts, LONG)
+    order, marks = np.argsort(long, kind="stable"), long // (1 << LONG - SHORT)
     rising, before = marks[order], np.empty(len(marks), dtype=np.uint64)
     first = np.flatnonzero(np.append(True, rising[1:] != rising[:-1]))
     before[order] = np.arange(len(marks)) - np.repeat(first, np.diff(np.append(first, len(marks))))
     return _scatter(marks.astype(np.uint64) + before * STEP)
 
 
-def _mark_items(ballots: Ballots, voters: Floats, salts: Keys) -> Floats:
+def _mark_items(ballots: Ballots, voters: Floats, salts: Keys, bits: int) -> Floats:
     """Return a mark of each item, of the marks of those who named each class. A pass."""
     cells = ballots.items * len(salts) + ballots.answer(len(salts))
     sums = np.bincount(cells, voters[ballots.voters], ballots.n_items * len(salts))
-    return _join_classes(np.asarray(sums.reshape(-1, len(salts)), dtype=np.float64), salts)
+    return _join_classes(np.asarray(sums.reshape(-1, len(salts)), dtype=np.float64), salts, bits)
 
 
 def _sum_marked(ballots: Ballots, marks: Floats, n_voters: int, n_classes: int) -> Sums:
@@ -122,10 +123,10 @@ def _sum_marked(ballots: Ballots, marks: Floats, n_voters: int, n_classes: int) 
     return (np.asarray(sums.reshape(n_voters, n_classes), dtype=np.float64),)
 
 
-def _join_classes(sums: Floats, salts: Keys) -> Floats:
-    """Return a mark of each row: a whole number below 2^30, so that sums of 2^23 stay exact."""
+def _join_classes(sums: Floats, salts: Keys, bits: int = SHORT) -> Floats:
+    """Return a mark of each row, a whole number of so many bits."""
     scattered = _scatter(_scatter(sums) ^ salts).sum(axis=1, dtype=np.uint64)
-    return np.asarray(_scatter(scattered) >> np.uint64(34), dtype=np.float64)
+    return np.asarray(_scatter(scattered) >> np.uint64(64 - bits), dtype=np.float64)
 
 
 def _scatter(values: NDArray[Any]) -> Keys:

@@ -106,9 +106,9 @@ def _sum_marks(lists: Lists, first: Floats, second: Floats, n_voters: int) -> Su
 
 
 @twin_of(crowd._mark_items)
-def _mark_items(lists: Lists, voters: Floats, salts: NDArray[np.uint64]) -> Floats:
+def _mark_items(lists: Lists, voters: Floats, salts: NDArray[np.uint64], bits: int) -> Floats:
     sums = lists.add_by_item(_spread(lists.send(voters), len(salts)), len(salts))
-    return crowd._join_classes(_fetch(sums)[0], salts)
+    return crowd._join_classes(_fetch(sums)[0], salts, bits)
 
 
 @twin_of(crowd._sum_marked)
