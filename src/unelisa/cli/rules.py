@@ -192,6 +192,8 @@ def export_figures(
         shown = ["" if np.isnan(x) or 0 < x < FEWEST_SHOWN else round(x) for x in cells]
         share = (true + n - flagged - cleared) / n
         plain = ["" if make_plain(x) is None else round(x, 4) for x in (*known, share)]
+        if 0 < min(flagged, n - flagged) < FEWEST_SHOWN:  # the others would tell how few
+            shown, plain[-1] = [""] * len(cells), ""
         rows.append([row["rule"], "EV", *plain[:-1], *shown, plain[-1]])
     return header, rows
 
@@ -308,13 +310,21 @@ def _finish(
         facts = {**outcome.facts, "rules": rows}
         if report is not None:
             files.write_text(report, render_rules(facts))
-        files.write_json(run.json, facts)
+        files.write_json(run.json, hide_few(facts))
     screen = run.screen(out, review)
     show_figures(screen, rows, outcome.facts)
     if "overlap" in outcome.facts:
         show_overlap(screen, outcome.facts)
     tell_written(screen, out, report, review, run.json)
     tell_end(screen, *sum_up(rows, outcome))
+
+
+def hide_few(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return facts for programs, in which numbers from 1 to 9 of flagged patients are absent."""
+    if "flagged" not in facts:
+        return facts
+    few = range(1, FEWEST_SHOWN)
+    return {**facts, "flagged": {k: None if n in few else n for k, n in facts["flagged"].items()}}
 
 
 def sum_up(rows: Sequence[dict[str, Any]], outcome: Outcome) -> tuple[str, str, str]:
@@ -383,5 +393,6 @@ def show_overlap(screen: Console, facts: dict[str, Any]) -> None:
             for other, share in facts["overlap"][name].items()
         ]
         label = Text.assemble(f"({k + 1}) ", printable(name))
-        table.add_row(label, f"{facts['flagged'][name]:,}", *shares)
+        n = facts["flagged"][name]
+        table.add_row(label, f"<{FEWEST_SHOWN}" if 0 < n < FEWEST_SHOWN else f"{n:,}", *shares)
     screen.print(table)
