@@ -15,8 +15,8 @@ from unelisa.cli.commands import PlainCommand, PlainGroup
 from unelisa.cli.files import STDOUT, OutputFiles, check_outputs, make_folder, output_files
 from unelisa.cli.forms import option, takes_form
 from unelisa.cli.screen import busy, results
-from unelisa.ehr.datamart import SimulatedEhr, simulate_ehr, write_datamart
-from unelisa.ehr.datamart.patients import PATIENTS
+from unelisa.ehr.datamart import PATIENTS, SimulatedEhr, simulate_ehr
+from unelisa.ehr.omop.datamart import write_datamart
 from unelisa.errors import ModelError
 from unelisa.simulation.designs import simulate_classes, simulate_votes
 from unelisa.votes import Votes
