@@ -231,7 +231,9 @@ def show_worth(found: dict[str, Any]) -> str:
     if worth is None and n < 3:
         return f"{who}: at least three are needed to estimate what a panel is worth."
     if worth is None:
-        return f"{who}: their agreement does not exceed chance, so that nothing can be estimated."
+        return (
+            f"{who}: their agreement does not surely exceed chance, so that their worth is unknown."
+        )
     low, high = found["effective_judges_low"], found["effective_judges_high"]
     reach = "" if low is None else f" ({low:.1f} to {high:.1f})"
     dropped = [name[:60] for name in found.get("cheaper_panel", {}).get("drop", ())]
