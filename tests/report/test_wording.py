@@ -55,6 +55,11 @@ def test_how_it_was_fitted_is_told(crowd):
     assert alone["Seed"] == "none: the votes determine the result"
 
 
+def show_ahead(low=-0.01, holds=False):
+    row = {"better": "a", "worse": "b", "difference": 0.1, "low": low, "high": 0.18}
+    return wording.show_difference({**row, "holds": holds})
+
+
 @pytest.mark.parametrize(
     ("value", "plain"),
     [
@@ -87,6 +92,18 @@ def test_values_become_what_json_can_hold(value, plain):
         (wording.count_noun(1200, "voter"), "1,200 voters"),
         (wording.count_noun(2, "family", "families"), "2 families"),
         (wording.show_range(0.8, 0.95), "80.0% to 95.0%"),
+        (wording.show_lean(0.124), "lenient by 12 points"),
+        (wording.show_lean(-0.01), "strict by 1 point"),
+        (wording.show_lean(0.001), "even"),
+        (wording.show_interval(0.81, 0.7, 0.9), "81.0% (70.0 to 90.0)"),
+        (wording.show_interval(0.8), "80.0%"),
+        (wording.show_interval(None), "cannot be estimated"),
+        (show_ahead(low=0.02, holds=True), "a is ahead of b by 10.0 points (2.0 to 18.0)"),
+        (show_ahead(), "a and b cannot be told apart: 10.0 points (\u22121.0 to 18.0)"),
+        (
+            wording.take_apart("They share no truth (it gains 5.3 nats, 8 are needed)."),
+            ("They share no truth.", "it gains 5.3 nats, 8 are needed"),
+        ),
         (wording.show_verdict("family of ann"), "family"),
         (wording.show_verdict("left out"), "left out"),
         (wording.show_minus("against it, -1.20 \u00b1 0.10"), "against it, \u22121.20 \u00b1 0.10"),

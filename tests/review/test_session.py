@@ -1,9 +1,12 @@
 import numpy as np
 import pytest
+from sklearn.metrics import cohen_kappa_score
 
 from review.reviewing import review, say, small_crowd
 from unelisa.errors import ModelError
-from unelisa.review.order import rank_useful
+from unelisa.review.gold_file import Answer
+from unelisa.review.pools import rank_useful
+from unelisa.review.session import compare_reviewers, find_open, list_checks, measure_kappa
 from unelisa.sources.labels import read_labels
 
 pytestmark = pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
@@ -170,3 +173,37 @@ def test_one_reviewer_under_two_spellings_is_refused(path):
         pass
     with review(path, "anna") as session:
         assert session.count == 0
+
+
+def told(*answers):
+    """Answers written as ("ann", item, label)."""
+    return [Answer(item, label, who, "useful") for who, item, label in answers]
+
+
+def test_kappa_is_that_of_scikit_learn():
+    pairs = [(0, 0), (1, 1), (2, 1), (0, 0), (2, 2), (1, 0)]
+    assert measure_kappa(pairs) == pytest.approx(cohen_kappa_score(*zip(*pairs, strict=True)))
+
+
+def test_reviewers_are_compared_by_their_first_answers():
+    answers = told(("ann", 1, 0), ("bob", 1, 1), ("ann", 1, 1), ("ann", 2, 0), ("bob", 2, 0))
+    (pair,) = compare_reviewers([*answers, *told(("eve", 3, 0), ("ann", 4, None))])
+    assert pair[:4] == ("ann", "bob", 2, 1)
+    assert find_open(answers) == set()
+    assert find_open(answers[:2]) == {1}
+
+
+def test_a_disagreement_is_asked_again_once():
+    answers = told(("ann", 1, 0), ("bob", 1, 1))
+    assert list(list_checks(answers, "ann")) == [1]
+    assert list(list_checks(answers, "bob")) == []  # ann looks again first
+    kept = [*answers, *told(("ann", 1, 0))]
+    assert list(list_checks(kept, "ann")) == []
+    assert list(list_checks(kept, "eve")) == [1]  # a third reviewer can settle it
+    changed = [*answers, *told(("ann", 1, 1))]
+    assert list(list_checks(changed, "ann")) == []
+
+
+def test_what_only_others_have_labeled_comes_with_disputes_first():
+    answers = told(("ann", 1, 0), ("ann", 2, 0), ("bob", 2, 1), ("ann", 3, None))
+    assert list(list_checks(answers, "eve")) == [2, 1]

@@ -28,8 +28,7 @@ from unelisa.report.answer import (
     write_opening,
 )
 from unelisa.report.drawing import draw_graph, draw_prevalence
-from unelisa.report.findings import Findings, collect_findings
-from unelisa.report.items import MOST_LISTED, describe_next
+from unelisa.report.findings import MOST_LISTED, Findings, collect_findings, describe_next
 from unelisa.report.labels import LARGEST, Download, pack_labels, pack_voters
 from unelisa.report.voters import choose_columns, draw_dots
 from unelisa.votes import Votes
