@@ -8,8 +8,10 @@ import pytest
 
 from report.judging import divided_crowd, divided_model, findings_of
 from report.test_answer import CERTIFICATE
+from report.test_health import facts, rules  # noqa: F401 - fixtures
 from unelisa.aggregators import DawidSkene, LatentIsing, UnElisa
 from unelisa.analysis.comparison import compare_methods
+from unelisa.report.health import render_phenotype, render_rules
 from unelisa.report.page import render_report, write_report
 from unelisa.simulation.crowds import simulate_classes
 from unelisa.votes import Votes
@@ -521,6 +523,21 @@ def fifteen(tmp_path_factory):
     coins = Votes.of(rng.choice([-1, 1], (300, 8)))
     LatentIsing().fit(coins).report(path / "coins.html", coins)
     return path
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "dark"), (400, "light")])
+def test_pages_for_physicians_are_readable(visit, tmp_path, facts, rules, width, scheme):  # noqa: F811
+    (tmp_path / "phenotype.html").write_text(render_phenotype(facts), encoding="utf-8")
+    (tmp_path / "rules.html").write_text(render_rules(rules), encoding="utf-8")
+    for name in ("phenotype", "rules"):
+        page = visit(tmp_path / f"{name}.html", width, unfold=False, color_scheme=scheme).page
+        height = page.evaluate("document.documentElement.scrollHeight")
+        assert height <= (3500 if width > 400 else 5500)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate(CONTRAST) == []
+        assert page.evaluate(BROKEN_WORDS) == []
+        sizes = "all => all.map((one) => one.getBoundingClientRect().height)"
+        assert min(page.locator("svg text:not(:empty)").evaluate_all(sizes)) > 9  # pixels
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")

@@ -66,6 +66,7 @@ def test_where_votes_carry_no_truth_no_accuracy_is_shown():
     ]
     page = render_report(findings)
     assert page.index("These labels cannot be relied on") < page.index('<dl class="figures">')
+    assert "s estimate, which cannot be relied on, " in page
     assert "nats" not in re.sub("<details>.*?</details>", "", page, flags=re.DOTALL)
 
 
@@ -188,6 +189,9 @@ CERTIFICATE = {
 
 
 def test_a_certificate_opens_the_page(crowd):
+    model, votes = family_model()
+    tile = list_figures({**findings_of(model, votes), "certificate": CERTIFICATE})[0]
+    assert tile["what"] == "expected accuracy of the labels by the votes alone, without the answers"
     findings = findings_of(UnElisa(random_state=0).fit(crowd[0]), crowd[0])
     page = render_report({**findings, "certificate": CERTIFICATE})
     assert page.index(">Guaranteed</h2>") < page.index('<p class="answer">')
@@ -195,6 +199,7 @@ def test_a_certificate_opens_the_page(crowd):
         "<p>With 95% confidence, at most 5% wrong labels among the 412 certified labels.</p>",
         "412 of 600 items certified, 120 with a gold label, 68 need a look.",
         "<li>120 answers on items drawn at random from all items; 3 of",
+        "Certified are the labels that unelisa certify wrote",
     ):
         assert words in page
     drawn = {

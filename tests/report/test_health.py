@@ -37,7 +37,9 @@ def test_the_facts_agree_with_each_other(facts):
 def test_the_page_tells_what_to_check_and_runs_nothing(facts):
     page = render_phenotype(facts)
     assert "What to check" in page
-    assert "NLP:morning stiffness" in page
+    used, unused = page.split("features that are not used, and why")
+    shown = {one["feature"]: one["selected"] for one in facts["features"]}
+    assert all(f"<bdi>{name}</bdi>" in (used if shown[name] else unused) for name in shown)
     assert "1,500" in page
     assert "<script" not in page
     assert "http" not in page.replace("http-equiv", "")

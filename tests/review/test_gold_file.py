@@ -247,7 +247,9 @@ def test_names_that_a_row_cannot_tell_apart_are_refused(path, items, classes):
     assert not path.exists()
 
 
-@pytest.mark.parametrize("cell", [b"\xe9", b"x" * 200_000])
+@pytest.mark.parametrize(
+    "cell", [b"\xe9", b"x" * 200_000, b'"the next row would be a part of this']
+)
 def test_a_damaged_file_is_one_sentence(path, cell):
     path.write_bytes(",".join(HEADER).encode() + b"\na,yes,ann,useful," + cell + b"\n")
     with pytest.raises(ModelError, match="is not the UTF-8 text"):

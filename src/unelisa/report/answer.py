@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from unelisa.aggregators import Aggregator
 from unelisa.aggregators.base import pick_classes
@@ -45,10 +44,10 @@ def describe_answer(findings: Mapping[str, Any]) -> str:
 
 
 def _describe_crowd(findings: Mapping[str, Any]) -> str:
-    crowd = findings["crowd"]
-    role = "are experts" if crowd["selects"] else "count"
-    role = "are informative" if crowd["consensus"] else role
-    who, among = f"{crowd['counted']} of {crowd['voters']} voters {role}", []
+    crowd, among = findings["crowd"], []
+    role = "are informative" if crowd["consensus"] else "count"
+    who = f"{crowd['counted']} of {crowd['voters']} voters "
+    who += "are experts" if crowd["selects"] else role
     if crowd["families"]:
         inside = sum(len(family["voters"]) for family in crowd["families"])
         many = count_noun(len(crowd["families"]), "family", "families")
@@ -68,14 +67,13 @@ def write_opening(findings: Mapping[str, Any]) -> str:
         return "The pass rate cannot be estimated: these labels cannot be relied on."
     if not rate["differences"]:
         return f"{show_interval(rate['share'], rate['low'], rate['high'])} of the items pass."
-    first, second = rate["systems"][:2]
-    pair = next(
-        row
-        for row in rate["differences"]
-        if (row["better"], row["worse"]) == (first["system"], second["system"])
+    names, shares = zip(
+        *((one["system"], one["share"]) for one in rate["systems"][:2]), strict=True
     )
-    shares = " and ".join(show_percent(one["share"]) for one in (first, second))
-    return f"{show_difference(pair)}. Of their answers {shares} pass."
+    pair = next(one for one in rate["differences"] if (one["better"], one["worse"]) == names)
+    return (
+        f"{show_difference(pair)}. Of their answers {' and '.join(map(show_percent, shares))} pass."
+    )
 
 
 def describe_certificate(facts: Mapping[str, Any]) -> dict[str, str]:
@@ -96,7 +94,8 @@ def describe_certificate(facts: Mapping[str, Any]) -> dict[str, str]:
         "drawn": f"{count_noun(facts['n_drawn'], 'answer')} on items drawn at random from {drawn}; "
         f"{facts['n_wrong']:,} of their labels were wrong{unanswered}. "
         f"The number of answers {when}.",
-        "assumptions": "It assumes nothing about the voters or the model, only the random draw.",
+        "assumptions": "It assumes nothing about the voters or the model, only the random draw. "
+        "Certified are the labels that unelisa certify wrote together with this certificate.",
     }
 
 
@@ -141,14 +140,12 @@ def list_figures(findings: Mapping[str, Any]) -> list[dict[str, str]]:
         return [unknown, *_show_crowd(findings["crowd"])[:1]]
     shown = []
     if expected is not None:
-        shown.append(_bounded(expected, "expected accuracy of the labels"))
-    shown += _show_rate(findings)
-    shown += _show_crowd(findings["crowd"])
+        alone = " by the votes alone, without the answers" if findings.get("certificate") else ""
+        shown.append(_bounded(expected, f"expected accuracy of the labels{alone}"))
+    shown += [*_show_rate(findings), *_show_crowd(findings["crowd"])]
     if items is not None and items["sure"] is not None:
-        sure = show_percent(items["sure"] / items["n"])
-        shown.append(
-            _figure(sure, f"of the items decided: a label with probability above {SURE:.0%}")
-        )
+        words = f"of the items decided: a label with probability above {SURE:.0%}"
+        shown.append(_figure(show_percent(items["sure"] / items["n"]), words))
     elif items is not None:
         shown.append(_figure(f"{items['ties']:,}", "items tied"))
     return shown
@@ -193,8 +190,8 @@ def _bounded(found: Mapping[str, Any], what: str) -> dict[str, str]:
 
 
 def _show_crowd(crowd: Mapping[str, Any]) -> list[dict[str, str]]:
-    role = "experts" if crowd["selects"] else "voters that count"
-    role = "informative voters" if crowd["consensus"] else role
+    role = "informative voters" if crowd["consensus"] else "voters that count"
+    role = "experts" if crowd["selects"] else role
     shown = [_figure(f"{crowd['counted']} of {crowd['voters']}", role)]
     if crowd["effective"] is not None:
         many = f"carry as much information as the {count_noun(crowd['voters'], 'voter')}"
@@ -259,48 +256,38 @@ def _warn_of_experts(model: Aggregator, crowd: dict[str, Any]) -> Iterator[str]:
 
 def _warn_of_voters(model: Aggregator, votes: Votes, crowd: dict[str, Any]) -> Iterator[str]:
     weights = np.nan_to_num(model.weights_)
-    found, noise = np.inf, 0.0
     # a method that says how right its labels are has compared them with sets of votes
     asked = not hasattr(model, "expected_accuracy_") and votes.n_classes == 2
-    asked &= getattr(model, "reliable_", True)
-    if np.count_nonzero(weights) >= 2 and asked:
+    if np.count_nonzero(weights) >= 2 and asked and getattr(model, "reliable_", True):
         found, noise = measure_agreement(votes.blocks, weights)
-    if found < noise + MARGIN:
-        who = "experts" if len(model.experts_) and crowd["selects"] else "voters"
-        yield (
-            f"The weighted {who} agree no more than weights fitted to unrelated voters would; the "
-            "labels may be no better than chance."
-        )
+        if found < noise + MARGIN:
+            who = "experts" if len(model.experts_) and crowd["selects"] else "voters"
+            yield (
+                f"The weighted {who} agree no more than weights fitted to unrelated voters would; "
+                "the labels may be no better than chance."
+            )
     silent = votes.vote_counts() == 0
     constant = votes.constant() & ~silent
-    if silent.any():
-        many = count_noun(int(silent.sum()), "voter")
-        yield _name_voters(f"{many} never voted and got no weight: {{}}.", model, silent)
-    if constant.any():
-        many = count_noun(int(constant.sum()), "constant voter")
-        end = "little information" if weights[constant].any() else "removed"
-        yield _name_voters(f"{many} (always the same vote), {end}: {{}}.", model, constant)
-
-
-def _name_voters(text: str, model: Aggregator, which: NDArray[np.bool_]) -> Sentence:
-    names = [show_name(name, 40) for name in model.voter_names_[which]]
-    return Sentence.listing(text, names, MOST_NAMED)
+    end = "little information" if weights[constant].any() else "removed"
+    for which, noun, words in (
+        (silent, "voter", "never voted and got no weight"),
+        (constant, "constant voter", f"(always the same vote), {end}"),
+    ):
+        names = [show_name(name, 40) for name in model.voter_names_[which]]
+        if names:
+            text = f"{count_noun(len(names), noun)} {words}: {{}}."
+            yield Sentence.listing(text, names, MOST_NAMED)
 
 
 def _warn_of_items(judged: Judged, items: dict[str, Any]) -> Iterator[str]:
-    two = len(judged.classes) == 2
     if items["n"] > 1 and len(np.unique(judged.picked)) == 1:
-        many = "two " if two else ""
+        many = "two " if judged.two_classes else ""
         yield f"Every item got the same label; the votes may not separate the {many}classes."
     if items["unvoted"]:
         yield f"{count_noun(items['unvoted'], 'item')} without any vote."
     if items["ties"]:
-        yield f"{count_noun(items['ties'], 'item')} tied, labeled {_name_tie_rule(judged)}."
-
-
-def _name_tie_rule(judged: Judged) -> str:
-    """Return how tied items are labeled, in words."""
-    if judged.two_classes:
-        return quote(judged.classes[pick_classes(np.zeros(1), judged.ties)[0]])
-    listed = judged.ties is None or np.all(np.diff(judged.ties) > 0)
-    return f"with the {'first' if listed else 'most frequent'} of the tied classes"
+        listed = judged.ties is None or np.all(np.diff(judged.ties) > 0)
+        rule = f"with the {'first' if listed else 'most frequent'} of the tied classes"
+        if judged.two_classes:
+            rule = quote(judged.classes[pick_classes(np.zeros(1), judged.ties)[0]])
+        yield f"{count_noun(items['ties'], 'item')} tied, labeled {rule}."

@@ -192,7 +192,7 @@ class GoldFile(Journal):
     def _parse(self, text: bytes) -> list[Answer]:
         """Return the answers of whole lines; the first line of the file is its header."""
         try:
-            rows = list(csv.reader(io.StringIO(text.decode("utf-8"), newline="")))
+            rows = list(csv.reader(io.StringIO(text.decode("utf-8"), newline=""), strict=True))
         except (ValueError, csv.Error):
             raise ModelError(
                 f"{self.path.name} is not the UTF-8 text that a review wrote; name a new file"

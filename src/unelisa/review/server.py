@@ -26,7 +26,7 @@ from unelisa.review.session import Session
 
 LARGEST_REQUEST = 1 << 16  # bytes
 MOST_CONNECTIONS = 64  # at once; the oldest that asks for nothing gives way
-HEADER_SECONDS = 5.0  # within which a connection must have asked for something
+HEADER_SECONDS = 5.0  # within which a connection must have sent a request, or its body
 PAGE = {
     "/": ("page.html", "text/html"),
     "/page.css": ("page.css", "text/css"),
@@ -264,13 +264,14 @@ class Views:
 async def _read_json(request: Any) -> dict[str, Any]:
     """Return the body of a request, nothing if it is not a small JSON object."""
     body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > LARGEST_REQUEST:
-            return {}
     try:
+        async with asyncio.timeout(HEADER_SECONDS):
+            async for part in request.stream():
+                body += part
+                if len(body) > LARGEST_REQUEST:
+                    return {}
         given = json.loads(body)
-    except (ValueError, RecursionError):
+    except (TimeoutError, ValueError, RecursionError):
         return {}
     return given if isinstance(given, dict) else {}
 
