@@ -330,7 +330,8 @@ def draw_network(axes: "Axes", network: Network) -> None:
     for points, look in _list_lines(drawn, np.array(described["places"])):
         axes.plot(*np.array(points).T, **look)
     for family in drawn["families"]:
-        axes.scatter(*family["hub"], s=30, color=color_family(family["number"]), zorder=3)
+        (x, y), color = family["hub"], color_family(family["number"])
+        axes.scatter([x], [y], s=30, c=color, zorder=3)
     _draw_nodes(axes, drawn, network)
     axes.scatter([0], [0], s=900, c="white", edgecolors=INK, linewidths=1.5, zorder=3)
     axes.text(0, 0, "truth", ha="center", va="center", fontsize=8, zorder=4)
