@@ -62,7 +62,7 @@ def test_skip_back_and_change(path):
         assert len(rows(path)) == 2
         assert say(session, second, 1, "a note")
         assert [row.split(",")[1] for row in rows(path)] == ["", "ham", "spam"]
-        told = session.sum_up(session.await_study().result())
+        told = session.sum_up(session.coming.result())
         assert (told["labeled"], told["skipped"]) == (1, 1)
 
 
@@ -79,11 +79,11 @@ def test_two_tabs_do_not_overwrite_each_other(path):
 def test_after_ten_answers_the_model_has_learned(path):
     _, truth, _ = small_crowd()
     with review(path) as session:
-        before = session.await_study().result()
+        before = session.coming.result()
         for _ in range(10):
             item = session.find_next()
             say(session, item, int(truth[item]))
-        after = session.await_study().result()
+        after = session.coming.result()
         assert not np.array_equal(before.chances, after.chances)
         assert session.sum_up(after)["labeled"] == 10
 
@@ -116,7 +116,7 @@ def test_reviewers_check_each_other_and_look_again(path):
         assert check == asked[0]
         assert session.describe(check)["votes"] is None
         say(session, check, 0)
-        told = session.sum_up(session.await_study().result())
+        told = session.sum_up(session.coming.result())
         assert told["disputed"] == 1
         assert told["labeled"] == 8
     with review(path, "ann") as session:
@@ -142,7 +142,7 @@ def test_reviewers_at_the_same_time_follow_each_other(path):
         # ann has the same item on her page: both labels count, and they disagree
         say(ann, second, 1)
         bob.find_next()
-        assert bob.sum_up(bob.await_study().result())["disputed"] == 1
+        assert bob.sum_up(bob.coming.result())["disputed"] == 1
     assert len(rows(path)) == 3
 
 

@@ -345,10 +345,7 @@ def _spread(rings: list[tuple[float, int]], wanted: Floats | None = None) -> Flo
 
 
 def _wanted_angles(links: list[Edge], places: Floats, placed: NDArray[np.bool_]) -> Floats:
-    """Return for each voter who is not placed the direction of its neighbors; NaN where none.
-
-    First those linked to experts, then those linked to them, and once more.
-    """
+    """Return the direction of the neighbors of each voter not placed; NaN where none."""
     directions, known = places / INNER, placed.copy()
     for _ in range(PASSES):
         pull = np.zeros_like(places)

@@ -112,8 +112,8 @@ def collect_findings(
 
 def name_method(model: Aggregator) -> str:
     """Return the name under which a model's class is registered."""
-    known = {cls: name for name, cls in AGGREGATORS.items()}
-    return known.get(type(model), type(model).__name__)
+    kind = type(model)
+    return next((name for name, cls in AGGREGATORS.items() if cls is kind), kind.__name__)
 
 
 def describe_expected(model: Aggregator) -> Findings | None:
@@ -121,9 +121,8 @@ def describe_expected(model: Aggregator) -> Findings | None:
     fitted: Any = model
     if not hasattr(fitted, "expected_accuracy_"):
         return None
-    low, high = fitted.expected_accuracy_interval_ or (None, None)
-    values = {"share": fitted.expected_accuracy_, "low": low, "high": high}
-    return {name: make_plain(value) for name, value in values.items()}
+    values = (fitted.expected_accuracy_, *(fitted.expected_accuracy_interval_ or (None, None)))
+    return dict(zip(("share", "low", "high"), map(make_plain, values), strict=True))
 
 
 def _describe_crowd(model: Aggregator, network: Network, ranking: list[int]) -> Findings:
@@ -135,11 +134,6 @@ def _describe_crowd(model: Aggregator, network: Network, ranking: list[int]) -> 
     """
     selects, place = selects_experts(model), {s: k for k, s in enumerate(ranking)}
     consensus = not selects and "expert" in model.verdicts
-    families = [
-        {"name": network.names[kin[0]], "voters": sorted(place[s] for s in kin)}
-        for kin in network.families
-    ]
-    effective = None if selects else getattr(model, "effective_voters_", None)
     return {
         "voters": int(model.n_features_in_),
         "selects": selects,
@@ -147,8 +141,11 @@ def _describe_crowd(model: Aggregator, network: Network, ranking: list[int]) -> 
         "counted": int(network.counted.sum()) if consensus else len(model.experts_),
         "experts": len(model.experts_) if selects or consensus else None,
         "contrarians": network.roles.count("contrarian"),
-        "families": families,
-        "effective": make_plain(effective),
+        "families": [
+            {"name": network.names[kin[0]], "voters": sorted(place[s] for s in kin)}
+            for kin in network.families
+        ],
+        "effective": None if selects else make_plain(getattr(model, "effective_voters_", None)),
     }
 
 
@@ -184,13 +181,12 @@ def describe_classes(
         return None
     counts = [None] * n if judged is None else np.bincount(judged.picked, minlength=n).tolist()
     rates = shares or [{"share": None, "low": None, "high": None}] * n
-    listed = [
+    found: Findings = {"ordered": bool(getattr(model, "ordered_", False))}
+    found["shares"] = [
         {"label": label, "labeled": m, "prevalence": x["share"], "low": x["low"], "high": x["high"]}
         for label, m, x in zip(labels, counts, rates, strict=True)
     ]
-    found = {"ordered": bool(getattr(model, "ordered_", False)), "shares": listed}
-    measured = measure_confusions(model, judged)
-    if measured is None:
+    if (measured := measure_confusions(model, judged)) is None:
         return {**found, "drawn": [], "confusion": None, "pairs": [], "voters": []}
     tables, votes = measured
     pooled, totals = pool_confusions(tables, votes), votes.sum(axis=0)
@@ -239,7 +235,7 @@ def list_readings(model: Aggregator, ranking: list[int], judged: Judged | None) 
         {
             **{key: make_plain(value) for key, value in row.items() if key != "voters"},
             "structure": explain_structure(row["structure"]),
-            "differ": 0 if k == 0 and judged else _count_different(other, judged),
+            "differ": judged and (_count_different(other, judged) if k else 0),
             **_place_voters(other, ranking),
         }
         for k, row in enumerate(table.to_dict("records"))
@@ -247,10 +243,8 @@ def list_readings(model: Aggregator, ranking: list[int], judged: Judged | None) 
     ]
 
 
-def _count_different(reading: Any, judged: Judged | None) -> int | None:
+def _count_different(reading: Any, judged: Judged) -> int:
     """Return the number of items that a reading labels otherwise."""
-    if judged is None:
-        return None
     scores = np.asarray(reading.decision_function(judged.votes))
     return int(np.count_nonzero(pick_classes(scores) != judged.picked))
 
@@ -325,10 +319,7 @@ def describe_votes(judged: Judged, items: list[int]) -> list[str]:
 def describe_next(
     model: Aggregator, judged: Judged | None, *, show_items: bool = False
 ) -> Findings:
-    """Return the section's data by its name in the findings; nothing where there is no section.
-
-    Whom to ask how often, and what it is expected to gain; items only where they may be named.
-    """
+    """Return whom to ask how often and what it should gain; {} where there is no such section."""
     votes: Any = None if judged is None else judged.votes
     if judged is None or not can_suggest(model) or votes.n_items * votes.n_voters > MOST_SEARCHED:
         return {}

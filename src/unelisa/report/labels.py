@@ -29,10 +29,7 @@ _FIRST = ("voter", "verdict", "family", "weight", "sensitivity", "specificity", 
 
 
 def label_columns(judged: Judged, named: bool = True) -> tuple[str, ...]:
-    """Return the columns of a table of labels, those of a method that estimates them.
-
-    With more than two classes and a method that gives probabilities, a column P(label) for each.
-    """
+    """Return the columns of a table of labels; of more than two classes a P(label) for each."""
     return tuple(_list_columns(judged, slice(0, 0), named))
 
 

@@ -121,11 +121,9 @@ def list_voters(
     rows = []
     for s in ranking:
         row = {name: make_plain(column[s]) for name, column in table.items()}
-        near = neighbors[s]
-        row["voter"] = str(model.voter_names_[s])
-        row["links"] = len(near)
-        row["depends_on"] = [{"voter": place[t], "weight": w} for t, w in near[:NAMED_LINKS]]
-        rows.append(row)
+        near = [{"voter": place[t], "weight": w} for t, w in neighbors[s][:NAMED_LINKS]]
+        name, links = str(model.voter_names_[s]), len(neighbors[s])
+        rows.append({**row, "voter": name, "links": links, "depends_on": near})
     return rows
 
 

@@ -58,10 +58,7 @@ class Journal:
 
 @contextmanager
 def open_journal(path: Path) -> Iterator[Journal]:
-    """Open a file for appending, without a torn last line: one that lacks its line feed.
-
-    `BlockingIOError` if another process has it open so.
-    """
+    """Open a file for appending, without a torn last line; `BlockingIOError` if others have it."""
     with _open_for_lines(path) as handle:
         _lock(handle)  # until it is closed, or the process ends
         os.ftruncate(handle, path.read_bytes().rfind(b"\n") + 1)
@@ -239,30 +236,26 @@ def open_gold(
 
 def clean_note(note: str) -> str:
     """Return a note as one line of limited length."""
-    return _clean(note)[:LONGEST_NOTE]
+    return _CONTROLS.sub("", " ".join(note.split()))[:LONGEST_NOTE]
 
 
 def clean_name(name: str) -> str:
     """Return a reviewer's name as it is written into the file."""
-    cleaned = str(defuse_cell(_clean(name)))
+    cleaned = str(defuse_cell(clean_note(name)))
     seen = any(unicodedata.category(letter) != "Cf" for letter in cleaned)
     if not seen or len(cleaned) > LONGEST_NAME:
         raise ModelError(f"a reviewer's name must have 1 to {LONGEST_NAME} characters")
     return cleaned
 
 
-def _clean(text: str) -> str:
-    return _CONTROLS.sub("", " ".join(text.split()))
-
-
 def _refuse(name: str, error: OSError) -> str:
     """Return what happened to a file, and what to do."""
-    found = f"{name} {error.strerror}, so nothing can be saved"
-    if error.errno == errno.EAGAIN:
-        return f"{found}; try again when that program, such as a backup, has ended"
-    if error.errno == errno.ESTALE:
-        return f"{found}; start this review again, which continues with the answers in the file"
-    return f"{name} cannot be read ({error.strerror}), so nothing can be saved"
+    advice = {
+        errno.EAGAIN: "; try again when that program, such as a backup, has ended",
+        errno.ESTALE: "; start this review again, which continues with the answers in the file",
+    }.get(error.errno or 0, "")
+    found = error.strerror if advice else f"cannot be read ({error.strerror})"
+    return f"{name} {found}, so nothing can be saved{advice}"
 
 
 def _check_names(names: Sequence[Any], what: str) -> None:

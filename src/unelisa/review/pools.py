@@ -8,6 +8,7 @@ point.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -38,6 +39,7 @@ from unelisa.votes.coding import encode_classes
 Aim = Literal["labels", "rate", "certify"]
 Facts = dict[str, Any]
 
+KINDS = {"labels": USEFUL, "rate": RANDOM}
 CHARTS = ("person_id", "label", "probability", "drawn")  # what `unelisa phenotype --charts` writes
 NOTE = "note"
 ENOUGH = 0.95  # share of the items that can be certified that is certified or gold
@@ -114,9 +116,7 @@ class VotesPool:
 
     def describe_choice(self, item: int) -> str:  # noqa: ARG002 - charts differ
         """Return how an item is chosen, as the file records it."""
-        if self.aim == "certify":
-            return self.drawn.design
-        return {"labels": USEFUL, "rate": RANDOM}[self.aim]
+        return self.drawn.design if self.aim == "certify" else KINDS[self.aim]
 
     @cached_property
     def drawn(self) -> Drawn:
@@ -219,18 +219,16 @@ class ChartsPool:
         person, _, *known = CHARTS  # there are no labels yet
         with reading(path):
             rows = list(list_rows(TextTable(path), (person, *known)))
-        try:
+        with suppress(ValueError):
             people, chances, drawn = zip(*rows, strict=True)
             shares, probabilities = (np.array(list(map(float, one))) for one in (drawn, chances))
-            sound = bool(np.all((shares > 0) & (shares <= 1) & (np.abs(probabilities) <= 1)))
-        except ValueError:
-            sound = False
-        if not sound or len(set(people)) < len(people):
-            raise VotesError(
-                f"{path.name} must hold each patient once, with a probability and the share drawn, "
-                "as unelisa phenotype --charts writes them"
-            )
-        return cls(np.array(people, dtype=object), probabilities, list(drawn), seed)
+            sound = np.all((shares > 0) & (shares <= 1) & (np.abs(probabilities) <= 1))
+            if sound and len(set(people)) == len(people):
+                return cls(np.array(people, dtype=object), probabilities, list(drawn), seed)
+        raise VotesError(
+            f"{path.name} must hold each patient once, with a probability and the share drawn, as "
+            "unelisa phenotype --charts writes them"
+        )
 
     def describe_choice(self, item: int) -> str:
         """Return the share of similar charts that was drawn, as the file records it."""
@@ -272,10 +270,7 @@ def fix_known(chances: Floats, known: Known) -> Floats:
 
 
 def expect_accuracy(model: Any, chances: Floats) -> Facts:
-    """Return the accuracy that a model expects of its labels; None where it is not reliable.
-
-    For methods without an estimate it is the mean probability of the labels.
-    """
+    """Return the accuracy that a model expects of its labels, or else their mean probability."""
     if not getattr(model, "reliable_", True):
         return {"share": None, "low": None, "high": None}
     mean = {"share": float(chances.max(axis=1).mean()), "low": None, "high": None}
@@ -283,10 +278,7 @@ def expect_accuracy(model: Any, chances: Floats) -> Facts:
 
 
 def measure_accuracy(chances: Floats, known: Known, weights: Floats | None = None) -> Facts | None:
-    """Return the share of gold labels that the probabilities agree with; None without any.
-
-    A weighted share has the interval of (sum w)^2 / sum w^2 labels.
-    """
+    """Return the (weighted) share of gold labels that the probabilities agree with, if any."""
     right = chances[known.rows].argmax(axis=1) == known.labels[known.rows]
     return bound_mean(right, None if weights is None else weights[known.rows])
 
@@ -308,10 +300,7 @@ def list_rates(table: Any) -> list[Facts]:
 
 
 def compare_readings(first: Any, latest: Any) -> list[Facts]:
-    """Return the readings that the votes alone allowed, and what has become of each.
-
-    Nothing is returned for methods with one reading.
-    """
+    """Return the readings that the votes alone allowed, if several, and what became of each."""
     readings: Any = getattr(first, "readings_", ())
     if len(readings) < 2:
         return []
@@ -325,10 +314,7 @@ def compare_readings(first: Any, latest: Any) -> list[Facts]:
 
 
 def look_ahead(chances: Floats, known: Known, obstacle: str = "") -> Facts:
-    """Return whether as many labels again would raise the expected accuracy.
-
-    Gold labels are certain in `chances`; `obstacle` is why the expectation cannot be relied on yet.
-    """
+    """Return whether as many labels again would raise the expected accuracy by much."""
     gains, more = np.sort(measure_gains(chances))[::-1], _plan_more(known)
     rise = float(gains[:more].sum() / len(gains))
     enough = known.n_labels >= LEAST_ANSWERS and rise < LITTLE and not obstacle
@@ -342,10 +328,7 @@ def look_ahead(chances: Floats, known: Known, obstacle: str = "") -> Facts:
 
 
 def look_at_width(rates: list[Facts], known: Known) -> Facts:
-    """Return whether as many labels again would narrow the interval of the shares.
-
-    The width falls with the square root of the number of labels.
-    """
+    """Return whether as many labels again would narrow the interval of the shares by much."""
     widths = [row["high"] - row["low"] for row in rates if row["low"] is not None]
     half, more = max(widths, default=1.0) / 2, _plan_more(known)
     narrower = half * (1 - 0.5**0.5)

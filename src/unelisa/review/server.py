@@ -250,7 +250,7 @@ class Views:
     async def report(self, request: Any) -> Any:  # noqa: ARG002 - a view takes it
         """Return the progress of the review, once a study that is under way has ended."""
         try:
-            study = await asyncio.wrap_future(self._session.await_study())
+            study = await asyncio.wrap_future(self._session.coming)
         except Exception as error:
             words = f"The model could not be fitted: {str(error)[:300]}"
             return self._respond.JSONResponse({"error": words})

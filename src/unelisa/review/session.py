@@ -45,8 +45,8 @@ class Session:
                 )
             self._note(answer)
         self._study: Study = pool.study(self.collect())
-        self._coming: Future[Study] = Future()  # the latest study, which may be under way
-        self._coming.set_result(self._study)
+        self.coming: Future[Study] = Future()  # the latest study, which may be under way
+        self.coming.set_result(self._study)
 
     @property
     def count(self) -> int:
@@ -156,7 +156,7 @@ class Session:
     def _begin_study(self) -> None:
         """Study the labels so far in the background; the order then follows that."""
         known, coming = self.collect(), Future[Study]()
-        before, self._coming = self._coming, coming
+        before, self.coming = self.coming, coming
         coming.set_running_or_notify_cancel()  # a tab that is closed must not cancel it for others
 
         def work() -> None:
@@ -168,10 +168,6 @@ class Session:
                 coming.set_exception(error)
 
         threading.Thread(target=work, daemon=True).start()
-
-    def await_study(self) -> Future[Study]:
-        """Return the latest study, which may be under way."""
-        return self._coming
 
     def sum_up(self, study: Study) -> Facts:
         """Return the facts of the side panel."""
@@ -211,11 +207,10 @@ def compare_reviewers(answers: Sequence[Answer]) -> list[Agreement]:
 
 def measure_kappa(pairs: Sequence[tuple[int, int]]) -> float | None:
     """Return Cohen's kappa, (p - c) / (1 - c): p the share of equal labels, c that by chance."""
-    n = len(pairs)
-    same = sum(x == y for x, y in pairs) / n
-    labels = {label for pair in pairs for label in pair}
-    shares = [[sum(pair[k] == label for pair in pairs) / n for k in (0, 1)] for label in labels]
-    chance = sum(x * y for x, y in shares)
+    labels = np.array(pairs)
+    same = float(np.mean(labels[:, 0] == labels[:, 1]))
+    first, second = (np.bincount(one, minlength=labels.max() + 1) for one in labels.T)
+    chance = float(first @ second) / len(pairs) ** 2
     return None if chance == 1 else (same - chance) / (1 - chance)
 
 
