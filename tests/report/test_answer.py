@@ -36,11 +36,7 @@ def test_there_is_one_rate_and_it_is_that_of_estimate_rate():
     assert (rate.low, rate.high) == pytest.approx(model.prevalence_interval_)
     assert rate.share == pytest.approx(model.prevalence_)
     assert findings_of(MajorityVote().fit(votes), votes)["prevalence"] is None
-
-
-def test_without_items_the_rate_is_that_of_the_fit():
-    model, _ = family_model()
-    (no, yes), why = estimate_shares(model, None)
+    (no, yes), why = estimate_shares(model, None)  # without items, that of the fit
     assert (yes["low"], yes["high"]) == model.prevalence_interval_
     assert no["share"] == pytest.approx(1 - yes["share"])
     assert no["low"] < no["share"] < no["high"]
@@ -88,13 +84,7 @@ def test_a_reliable_fit_is_not_accused():
     assert model.reliable_
     findings = findings_of(model, votes)
     assert findings["warnings"] == []
-    assert "Nothing in the votes speaks against these labels." in render_report(findings)
-
-
-def test_where_nothing_speaks_against_the_labels_it_is_said_what_was_checked(crowd):
-    votes, _ = crowd
-    findings = findings_of(UnElisa(random_state=0).fit(votes), votes)
-    page = render_report({**findings, "warnings": []})
+    page = render_report(findings)
     assert "Nothing in the votes speaks against these labels." in page
     assert all(check in page for check in findings["checks"])
     warned = render_report({**findings, "warnings": ["a <note>"]})
@@ -110,23 +100,18 @@ def test_more_classes_are_counted_by_the_most_frequent():
 
 
 def test_the_figures_on_top_are_in_the_users_words(crowd):
-    votes, _ = crowd
-    figures = list_figures(findings_of(UnElisa(random_state=0).fit(votes), votes))
-    assert [figure["what"] for figure in figures] == [
-        "estimated share of “1”",
-        "experts",
-        "of the items decided: a label with probability above 95%",
-    ]
-    assert figures[0]["more"].startswith("90% interval ")
+    def list_words(model):
+        return [one["what"] for one in list_figures(findings_of(model, votes))]
 
-
-def test_a_margin_shows_its_ties_instead(crowd):
-    votes, _ = crowd
-    figures = list_figures(findings_of(MajorityVote().fit(votes), votes))
-    assert [figure["what"] for figure in figures] == [
-        "voters that count",
-        "items tied",
-    ]
+    votes, sure = crowd[0], "of the items decided: a label with probability above 95%"
+    fitted = UnElisa(random_state=0).fit(votes)
+    assert list_words(fitted) == ["estimated share of “1”", "experts", sure]
+    assert list_figures(findings_of(fitted, votes))[0]["more"].startswith("90% interval ")
+    assert list_words(MajorityVote().fit(votes)) == ["voters that count", "items tied"]
+    # a graph models the experts only: the others may repeat each other
+    shown = list_words(fit_quietly(LatentIsing("edges"), votes))
+    assert "experts" in shown
+    assert "independent voters" not in shown
 
 
 def test_the_origin_names_file_date_version_method_and_seed(crowd):
@@ -217,20 +202,8 @@ def test_a_certificate_opens_the_page(crowd):
     assert 'id="certificate"' not in render_report(findings)
 
 
-def test_a_graph_shows_no_number_of_independent_voters(crowd):
-    """It models the experts only: the others may repeat each other."""
-    model = fit_quietly(LatentIsing("edges"), crowd[0])
-    shown = [figure["what"] for figure in list_figures(findings_of(model, crowd[0]))]
-    assert "experts" in shown
-    assert "independent voters" not in shown
-
-
 def _told(model, votes):
     return " ".join(findings_of(model.fit(votes), votes)["warnings"])
-
-
-def test_a_sound_crowd_is_told_nothing(crowd):
-    assert _told(DawidSkene(random_state=0), crowd[0].take_voters(range(7))) == ""
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
@@ -254,13 +227,17 @@ def test_voters_who_never_vary_are_removed_or_tell_little(crowd):
 
 
 class _TwoExperts(UnElisa):
+    cautions_ = ("v1 says yes wherever v2 does", "the votes are few")
+
     @property
     def experts_(self):
         return np.array([0, 1])
 
 
-def test_two_experts_are_too_few(crowd):
-    assert "Only 2 experts were found" in _told(_TwoExperts(random_state=0), crowd[0])
+def test_two_experts_are_too_few_and_a_voters_name_keeps_its_first_letter(crowd):
+    told = _told(_TwoExperts(random_state=0), crowd[0])
+    assert "Only 2 experts were found" in told
+    assert "v1 says yes wherever v2 does. The votes are few." in told
 
 
 def _naive(values, weights):
@@ -279,13 +256,16 @@ def _naive(values, weights):
     return total / np.sqrt(variance)
 
 
-def test_it_equals_its_slow_twin():
+def test_agreement_equals_its_slow_twin_and_shows_a_crowd_that_knows(crowd):
     rng = np.random.default_rng(0)
     values = rng.choice(np.array([-1, 0, 1, 1], dtype=np.int8), (40, 5))
     weights = rng.normal(size=5)
-    assert measure_agreement(WholeTable(values), weights)[0] == pytest.approx(
-        _naive(values, weights)
-    )
+    found, _ = measure_agreement(WholeTable(values), weights)
+    assert found == pytest.approx(_naive(values, weights))
+    assert measure_agreement(WholeTable(np.ones((5, 3), dtype=np.int8)), np.ones(3))[0] == 0
+    found, noise = measure_agreement(crowd[0].blocks, np.array([1, 1, 1, 1, 1, 0, 0, -1.0, -1]))
+    assert found > 3 * noise > noise + MARGIN
+    assert _told(DawidSkene(random_state=0), crowd[0].take_voters(range(7))) == ""
 
 
 @pytest.mark.parametrize(("n", "p"), [(60, 10), (400, 40)])
@@ -298,16 +278,6 @@ def test_even_the_best_weights_on_noise_are_chance(n, p):
         found, noise = measure_agreement(WholeTable(values), best)
         caught.append(found < noise + MARGIN)
     assert np.mean(caught) >= 0.9
-
-
-def test_a_crowd_that_knows_is_no_chance(crowd):
-    weights = np.array([1, 1, 1, 1, 1, 0, 0, -1, -1], dtype=float)
-    found, noise = measure_agreement(crowd[0].blocks, weights)
-    assert found > 3 * noise > noise + MARGIN
-
-
-def test_voters_who_never_vary_agree_by_chance():
-    assert measure_agreement(WholeTable(np.ones((5, 3), dtype=np.int8)), np.ones(3))[0] == 0
 
 
 def test_every_reason_is_a_line_of_its_own():
@@ -337,17 +307,6 @@ def test_the_page_names_all_voters_of_a_warning():
     assert page.index("<bdi>v31</bdi></details>") < page.index('id="voters"')
 
 
-class _Cautious(MajorityVote):
-    cautions_ = ("v1 says yes wherever v2 does", "the votes are few")
-
-
-def test_a_voters_name_keeps_its_first_letter():
-    votes = Votes.of(np.array([[1, 1, -1], [-1, -1, 1]], dtype=np.int8), coding="pm1")
-    told = findings_of(_Cautious().fit(votes), votes)["warnings"]
-    assert "v1 says yes wherever v2 does." in told
-    assert "The votes are few." in told
-
-
 def test_a_consensus_in_which_nobody_stands_out_is_normal():
     rng = np.random.default_rng(3)
     truth = rng.choice(np.array([-1, 1], dtype=np.int8), (900, 1))
@@ -359,16 +318,12 @@ def test_a_consensus_in_which_nobody_stands_out_is_normal():
     assert findings["warnings"] == []
 
 
-def test_warnings_on_items_of_three_classes():
+def test_ties_go_to_the_side_with_more_votes():
+    no = [[1, -1], [-1, -1], [-1, -1], [1, 1]]
+    for side, label in ((1, "-1"), (-1, "1")):
+        told = _told(MajorityVote(), Votes.of(side * np.array(no), coding="pm1"))
+        assert f"1 item tied, labeled “{label}”." in told
     votes = Votes.of([["a", "b"], ["c", "c"], ["b", None], ["a", "c"]])
     told = findings_of(MajorityVote().fit(votes), votes)["warnings"]
     assert "2 items tied, labeled with the most frequent of the tied classes." in told
     assert not any("positive" in one or "two classes" in one for one in told)
-
-
-def test_the_label_of_ties_is_the_side_with_more_votes():
-    no = [[1, -1], [-1, -1], [-1, -1], [1, 1]]
-    for side, label in ((1, "-1"), (-1, "1")):
-        votes = Votes.of(side * np.array(no), coding="pm1")
-        told = findings_of(MajorityVote().fit(votes), votes)["warnings"]
-        assert f"1 item tied, labeled “{label}”." in told

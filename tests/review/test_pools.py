@@ -140,14 +140,11 @@ def label_items(*labels):
     return Known(np.array(labels), np.zeros(len(labels), dtype=bool))
 
 
-def test_gold_labels_are_certain():
-    chances = np.array([[0.6, 0.4], [0.2, 0.8]])
-    assert fix_known(chances, label_items(1, -1)).tolist() == [[0.0, 1.0], [0.2, 0.8]]
-    told = expect_accuracy(DawidSkene(), fix_known(chances, label_items(1, -1)))
-    assert told == pytest.approx({"share": 0.9, "low": None, "high": None})
-
-
-def test_the_expected_accuracy_is_that_of_the_model():
+def test_the_expected_accuracy_is_that_of_the_model_and_gold_labels_are_certain():
+    unsure = np.array([[0.6, 0.4], [0.2, 0.8]])
+    assert fix_known(unsure, label_items(1, -1)).tolist() == [[0.0, 1.0], [0.2, 0.8]]
+    mean = expect_accuracy(DawidSkene(), fix_known(unsure, label_items(1, -1)))
+    assert mean == pytest.approx({"share": 0.9, "low": None, "high": None})
     model, chances = small_crowd()[2], np.full((2, 2), 0.5)
     told = expect_accuracy(model, chances)
     assert told["share"] is not None
@@ -166,16 +163,12 @@ def test_accuracy_is_measured_on_the_labels():
     told = measure_accuracy(chances, label_items(1, 1, -1))
     assert (told["share"], told["labels"]) == (0.5, 2)
     assert measure_accuracy(chances, label_items(-1, -1, -1)) is None
+    drawn = Known(np.array([0, 1]), np.array([True, False]))
+    assert drawn.only_sample().labels.tolist() == [0, -1]
+    assert drawn.only_sample().name(np.array(["no", "yes"])).tolist() == ["no", None]
     weighted = bound_mean(np.array([True, False, False]), np.array([2.0, 1.0, 1.0]))
     assert weighted["share"] == 0.5
     assert (weighted["low"], weighted["high"]) == bound_frequency(0.5, 16 / 6, 0.9)
-
-
-def test_only_items_that_were_drawn_are_a_sample():
-    told = Known(np.array([0, 1]), np.array([True, False]))
-    assert told.only_sample().labels.tolist() == [0, -1]
-    assert told.name(np.array(["no", "yes"])).tolist() == ["no", "yes"]
-    assert told.only_sample().name(np.array(["no", "yes"])).tolist() == ["no", None]
 
 
 def test_more_answers_are_worth_it_while_labels_are_uncertain():
@@ -199,9 +192,6 @@ def test_a_narrow_interval_is_enough():
     assert not look_at_width(wide, labels)["enough"]
     assert look_at_width(narrow, labels)["words"].startswith("Enough: 100 more")
     assert not look_at_width([{"low": None, "high": None}], labels)["enough"]
-
-
-def test_rates_become_plain_rows():
     table = pd.DataFrame({"share": [0.5], "low": [np.nan]}, index=pd.Index(["x"], name="class"))
     assert list_rates(table) == [{"class": "x", "share": 0.5, "low": None}]
 
@@ -247,6 +237,7 @@ def test_equal_gains_come_in_a_random_order():
     assert rank_useful(chances).tolist() != list(range(50))
     assert sorted(rank_useful(chances)) == list(range(50))
     assert rank_useful(chances, seed=1).tolist() != rank_useful(chances).tolist()
+    assert mix_chances([pair(np.array([0.0])), pair(np.array([0.5]))]).tolist() == [[0.75, 0.25]]
 
 
 def test_every_beginning_of_a_sample_is_spread_over_the_probabilities():
@@ -273,7 +264,3 @@ def test_intervals_from_a_spread_sample_hold():
         rate = correct_shares(sample, pair(yes), 0.95)[1]
         held += rate.low <= truth.mean() <= rate.high
     assert held / 300 > 0.93
-
-
-def test_readings_are_averaged():
-    assert mix_chances([pair(np.array([0.0])), pair(np.array([0.5]))]).tolist() == [[0.75, 0.25]]

@@ -73,7 +73,12 @@ def test_two_tabs_do_not_overwrite_each_other(path):
         assert session.answer(item, 1, "", None, new=True)  # a repeated request
         assert not session.answer(item, 0, "", None, new=True)  # another tab
         assert not session.answer(item, 0, "", 0, new=False)  # it saw another answer
+        with review(path, "ann") as there:  # in another process
+            assert there.answer(item, 1, "", None, new=True)
+            assert not there.answer(item, 0, "", None, new=True)
         assert len(rows(path)) == 1
+        session._done.update(range(len(session.pool.items)))
+        assert session.find_next() is None  # the review ends
 
 
 def test_after_ten_answers_the_model_has_learned(path):
@@ -144,22 +149,6 @@ def test_reviewers_at_the_same_time_follow_each_other(path):
         bob.find_next()
         assert bob.sum_up(bob.coming.result())["disputed"] == 1
     assert len(rows(path)) == 3
-
-
-def test_the_same_reviewer_twice_does_not_answer_twice(path):
-    with review(path, "ann") as here, review(path, "ann") as there:
-        item = here.find_next()
-        shown = there.describe(item)
-        assert say(here, item, 1)
-        assert there.answer(item, 1, "", shown["label"], new=True)
-        assert not there.answer(item, 0, "", shown["label"], new=True)
-    assert len(rows(path)) == 1
-
-
-def test_a_review_ends_when_everything_was_asked(path):
-    with review(path) as session:
-        session._done.update(range(len(session.pool.items)))
-        assert session.find_next() is None
 
 
 def test_one_reviewer_under_two_spellings_is_refused(path):
