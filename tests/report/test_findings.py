@@ -305,7 +305,7 @@ def test_everybody_stands_somewhere_in_every_reading():
     findings = findings_of(model, votes)
     names = [voter["voter"] for voter in findings["voters"]]
     for k, one in enumerate(findings["readings"]):
-        parts = [one["alone"], one["contrarian"], one["uninformative"], *one["families"]]
+        parts = [one["alone"], one["contrarians"], one["uninformative"], *one["families"]]
         assert sorted(row for part in parts for row in part) == list(range(12))
         families = [{names[row] for row in kin} for kin in one["families"]]
         assert families == [set(kin) for kin in model.read(k).families_]

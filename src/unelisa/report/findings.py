@@ -254,10 +254,10 @@ def _place_voters(reading: Any, ranking: list[int]) -> Findings:
     verdicts, row = list(reading.voters_["verdict"]), {s: k for k, s in enumerate(ranking)}
     voter = {str(name): s for s, name in enumerate(reading.voter_names_)}
     families = [sorted(row[voter[str(name)]] for name in kin) for kin in reading.families_]
-    places: dict[str, list[int]] = {"alone": [], "contrarian": [], "uninformative": []}
+    places: dict[str, list[int]] = {"alone": [], "contrarians": [], "uninformative": []}
     for k in sorted(set(range(len(ranking))).difference(*families)):
-        verdict = verdicts[ranking[k]]
-        places[verdict if verdict in places else "alone"].append(k)
+        role = verdicts[ranking[k]].replace("contrarian", "contrarians")
+        places[role if role in places else "alone"].append(k)
     return {**places, "families": families}
 
 
