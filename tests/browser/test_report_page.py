@@ -529,16 +529,12 @@ def test_a_page_is_short_until_it_is_unfolded(visit, fifteen, name, width, schem
         assert "%" not in "".join(figures)
         above, below = (page.locator(one).bounding_box()["y"] for one in (".warnings", ".figures"))
         assert above < below
-    picture = fifteen / f"{name}-{width}-{scheme}.png"
-    page.screenshot(path=picture, full_page=True)
-    assert picture.read_bytes().startswith(b"\x89PNG")
-
-
-def test_what_is_folded_opens_for_paper_and_closes_again(visit, fifteen):
-    page = visit(fifteen / "plain.html", unfold=False).page
-    count = "document.querySelectorAll('details[open]').length"
+    count = "document.querySelectorAll('details[open]').length"  # what is folded opens for paper
     assert page.evaluate(count) == 0
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.evaluate(count) == page.locator("details").count() > 3
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.evaluate(count) == 0
+    picture = fifteen / f"{name}-{width}-{scheme}.png"
+    page.screenshot(path=picture, full_page=True)
+    assert picture.read_bytes().startswith(b"\x89PNG")

@@ -52,6 +52,10 @@ def test_every_method_has_a_graph_and_bars(name, crowd):
     assert len(_solid(axes)) == len(model.experts_)
     assert len(axes.texts) == 10
     assert len(plots.voters(model).patches) == 9
+    bars = plots.voters(model, most=4)
+    widths = [abs(bar.get_width()) for bar in bars.patches]
+    assert widths == sorted(widths, reverse=True)
+    assert len(widths) == len(bars.get_yticklabels()) == 4
     axes.figure.draw_without_rendering()
 
 
@@ -82,13 +86,6 @@ def test_names_are_neither_formulas_nor_endless(crowd):
     assert max(map(len, shown)) <= 20
     assert r"\$x^\$" in shown
     assert "(no name)" in shown
-
-
-def test_bars_come_heaviest_first_and_stop_where_asked(model):
-    axes = plots.voters(model, most=4)
-    widths = [abs(bar.get_width()) for bar in axes.patches]
-    assert widths == sorted(widths, reverse=True)
-    assert len(widths) == len(axes.get_yticklabels()) == 4
 
 
 def test_the_histogram_counts_every_item(model, crowd):
@@ -234,18 +231,13 @@ def test_more_than_two_classes_are_drawn_by_their_labels():
     assert not np.array_equal(best[0], best[1])
 
 
-def test_wider_lines_are_stronger_ties():
+def test_wider_lines_are_stronger_ties_and_many_voters_on_their_own_one_dot():
     axes = pyplot.subplots()[1]
     edges = np.zeros((4, 4))
     edges[0, 1:] = edges[1:, 0] = [0.2, 1.0, 0.6]
     draw_network(axes, Network.of_ising(Ising(0.0, edges)))
-    widths = [line.get_linewidth() for line in axes.lines]
-    assert np.argsort(widths).tolist() == [0, 2, 1]
-
-
-def test_many_voters_on_their_own_are_one_dot():
-    axes = pyplot.subplots()[1]
-    names = [f"v{s}" for s in range(50)]
+    assert np.argsort([line.get_linewidth() for line in axes.lines]).tolist() == [0, 2, 1]
+    axes, names = pyplot.subplots()[1], [f"v{s}" for s in range(50)]
     network = Network(names, np.full(50, 0.5), ["counted"] * 50, [], [[0, 1, 2]])
     draw_network(axes, network)
     shown = [text.get_text() for text in axes.texts]

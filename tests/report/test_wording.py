@@ -29,12 +29,6 @@ def test_names_are_made_safe_to_show(name, shown):
     assert wording.show_name(name) == shown
 
 
-def test_numbers_are_rounded_and_their_absence_is_a_dash():
-    assert wording.show_number(-0.5) == "\N{MINUS SIGN}0.500"
-    for show in (wording.show_number, wording.show_percent, wording.show_seconds):
-        assert show(None) == wording.DASH
-
-
 def test_the_best_of_a_comparison_is_found():
     rows = [
         {"accuracy": 0.9, "balanced_accuracy": None, "auc": 0.5, "log_loss": 0.4},
@@ -94,6 +88,10 @@ def test_values_become_what_json_can_hold(value, plain):
 @pytest.mark.parametrize(
     ("shown", "words"),
     [
+        (wording.show_number(-0.5), "\u22120.500"),
+        (wording.show_number(None), wording.DASH),
+        (wording.show_percent(None), wording.DASH),
+        (wording.show_seconds(None), wording.DASH),
         (wording.count_noun(0, "voter"), "0 voters"),
         (wording.count_noun(1, "voter"), "1 voter"),
         (wording.count_noun(1200, "voter"), "1,200 voters"),
@@ -136,20 +134,16 @@ def test_figures_are_put_into_words(shown, words):
 def test_the_legend_has_the_words_of_the_table():
     model, votes = family_model()
     findings = findings_of(model, votes)
+    colors = wording.number_families(findings)  # relatives share one
+    for family in findings["crowd"]["families"]:
+        assert len({colors[row] for row in family["voters"]}) == 1
+    assert len(set(colors.values())) == 3
     shown = {one["role"] for one in wording.list_roles(findings)}
     assert shown == {wording.show_verdict(voter["verdict"]) for voter in findings["voters"]}
     page = render_report(findings)
     for word in shown:
         assert f'<i class="dot {word}"></i>{word}</span>' in page
         assert f'<span class="chip {word}">{word}</span>' in page
-
-
-def test_relatives_share_a_color():
-    findings = findings_of(*family_model())
-    colors = wording.number_families(findings)
-    for family in findings["crowd"]["families"]:
-        assert len({colors[row] for row in family["voters"]}) == 1
-    assert len(set(colors.values())) == 3
 
 
 def test_style_script_and_plots_know_every_family_and_role():
