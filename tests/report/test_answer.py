@@ -196,6 +196,13 @@ def test_a_certificate_opens_the_page(crowd):
     }
     nothing = render_report({**findings, "certificate": drawn})
     assert ">No guarantee</h2>" in nothing
+    doubted, guess = (
+        findings_of(divided_model(), divided_crowd()),
+        "labels cannot be relied on</h2>",
+    )
+    assert f"<h2>These {guess}" in render_report({**doubted, "certificate": drawn})
+    guaranteed = render_report({**doubted, "certificate": CERTIFICATE})
+    assert f"<h2>Beyond the guarantee, these {guess}" in guaranteed
     assert "from the items whose label has a probability of at least 90.0%; 3" in nothing
     assert "labels were wrong, 4 without an answer count as wrong." in nothing
     assert "The number of answers was to be fixed beforehand." in nothing

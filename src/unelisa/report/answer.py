@@ -137,12 +137,12 @@ def list_figures(findings: Mapping[str, Any]) -> list[dict[str, str]]:
     items, expected = findings["items"], findings["expected_accuracy"]
     if findings["reliable"] is False:  # no figure rests on labels that cannot be relied on
         unknown = _figure(UNKNOWN, "accuracy of the labels", "the warnings say why")
-        return [unknown, *_show_crowd(findings["crowd"])[:1]]
+        return [unknown, *_show_crowd(findings)[:1]]
     shown = []
     if expected is not None:
         alone = " by the votes alone, without the answers" if findings.get("certificate") else ""
         shown.append(_bounded(expected, f"expected accuracy of the labels{alone}"))
-    shown += [*_show_rate(findings), *_show_crowd(findings["crowd"])]
+    shown += [*_show_rate(findings), *_show_crowd(findings)]
     if items is not None and items["sure"] is not None:
         words = f"of the items decided: a label with probability above {SURE:.0%}"
         shown.append(_figure(show_percent(items["sure"] / items["n"]), words))
@@ -189,13 +189,14 @@ def _bounded(found: Mapping[str, Any], what: str) -> dict[str, str]:
     return _figure(show_percent(found["share"]), what, more)
 
 
-def _show_crowd(crowd: Mapping[str, Any]) -> list[dict[str, str]]:
-    role = "informative voters" if crowd["consensus"] else "voters that count"
+def _show_crowd(findings: Mapping[str, Any]) -> list[dict[str, str]]:
+    crowd, who = findings["crowd"], "judge" if "jury" in findings else "voter"
+    role = f"informative {who}s" if crowd["consensus"] else f"{who}s that count"
     role = "experts" if crowd["selects"] else role
     shown = [_figure(f"{crowd['counted']} of {crowd['voters']}", role)]
     if crowd["effective"] is not None:
-        many = f"carry as much information as the {count_noun(crowd['voters'], 'voter')}"
-        shown.append(_figure(f"{crowd['effective']:.1f}", "independent voters", many))
+        many = f"carry as much information as the {count_noun(crowd['voters'], who)}"
+        shown.append(_figure(f"{crowd['effective']:.1f}", f"independent {who}s", many))
     return shown
 
 

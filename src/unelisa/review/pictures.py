@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 ENDINGS = {".png", ".jpg", ".jpeg", ".gif", ".webp"}
 LARGEST_PICTURE = 20_000_000  # bytes
-MOST_PIXELS = 100_000_000  # which take 400 MB in a browser
+MOST_PIXELS = 100_000_000  # which take 400 MB for each copy that a browser makes
 _SIZES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # markers of JPEG that state a size
 _MARKER = re.compile(rb"\xff([^\xff\x00\xd0-\xd7])")  # that begins a segment, or ends the picture
 Size = tuple[int, int]
