@@ -9,8 +9,7 @@ from unelisa.cli import options
 from unelisa.cli.forms import argument, takes_form
 from unelisa.cli.screen import busy, tell_written
 from unelisa.errors import ModelError, VotesError
-from unelisa.report.findings import collect_findings
-from unelisa.report.items import describe_next
+from unelisa.report.findings import collect_findings, describe_next
 from unelisa.report.page import render_report, require_jinja
 from unelisa.storage import load
 

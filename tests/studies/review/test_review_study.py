@@ -15,8 +15,7 @@ from studies.review.runs import (
     replay,
     run_review,
 )
-from unelisa.review.order import rank_useful
-from unelisa.review.pools import Known
+from unelisa.review.pools import Known, rank_useful
 from unelisa.simulation.designs import simulate_classes
 from unelisa.sources.labels import KnownLabels
 
