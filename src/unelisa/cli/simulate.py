@@ -14,8 +14,8 @@ from unelisa.cli import options
 from unelisa.cli.commands import PlainCommand, PlainGroup
 from unelisa.cli.files import OutputFiles, make_folder
 from unelisa.cli.screen import busy, show_path
-from unelisa.ehr.datamart import simulate_ehr, write_datamart
-from unelisa.ehr.datamart.patients import PATIENTS
+from unelisa.ehr.datamart import PATIENTS, simulate_ehr
+from unelisa.ehr.omop.datamart import write_datamart
 from unelisa.errors import ModelError
 from unelisa.simulation.crowds import simulate_classes
 from unelisa.simulation.designs import simulate_votes

@@ -4,8 +4,8 @@ import duckdb
 import numpy as np
 import pytest
 
-from unelisa.ehr.datamart import simulate_ehr, write_datamart
-from unelisa.ehr.datamart.database import (
+from unelisa.ehr.datamart import simulate_ehr
+from unelisa.ehr.omop.datamart import (
     CODES,
     INFLAMMATORY_ARTHRITIS,
     MENTIONS,
@@ -16,7 +16,7 @@ from unelisa.ehr.datamart.database import (
     list_ancestors,
     list_concepts,
     list_mentions,
-    list_visits,
+    write_datamart,
 )
 from unelisa.errors import MissingExtraError
 
@@ -121,7 +121,7 @@ def test_visits_fall_on_different_days_within_sixteen_years(calendar):
     days = calendar.visit_day
     assert days.min() >= 0
     assert days.max() < N_DAYS
-    for first, n in zip(calendar.visit_starts, calendar.visits, strict=True):
+    for first, n in zip(calendar.first, calendar.visits, strict=True):
         assert (np.diff(days[first : first + n]) > 0).all()
 
 
@@ -151,7 +151,7 @@ def test_many_mentions_do_not_count(drawn, calendar):
 
 
 def test_visits_belong_to_their_patients(drawn, calendar):
-    owner = list_visits(calendar)["person_id"]
+    owner = calendar.list_visits()["person_id"]
     assert (np.bincount(owner - drawn.counts.index[0]) == drawn.visits).all()
 
 

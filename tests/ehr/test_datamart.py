@@ -5,14 +5,14 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from unelisa.ehr.datamart import simulate_ehr
-from unelisa.ehr.datamart.patients import (
+from unelisa.ehr.datamart import (
     CORE,
     FEATURES,
     N_TOPICS,
     PATIENTS,
     REVIEWED,
     REVIEWED_CASES,
+    simulate_ehr,
 )
 from unelisa.errors import ModelError
 
