@@ -1,7 +1,7 @@
 import pytest
 
 from unelisa.errors import VotesError
-from unelisa.jury.fields import (
+from unelisa.jury.documents import (
     check_object,
     require,
     take_first,

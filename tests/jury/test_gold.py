@@ -1,7 +1,7 @@
 import pytest
 
 from unelisa.errors import VotesError
-from unelisa.jury.gold import read_gold
+from unelisa.jury.panel import read_gold
 from unelisa.jury.verdicts import Panel, Verdict
 
 

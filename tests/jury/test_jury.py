@@ -105,8 +105,10 @@ def test_an_object_with_one_key_twice_is_refused(refuse):
         assert "one key twice" in refuse(text)
 
 
-def test_judges_can_be_chosen(logs):
-    assert read_jury(logs / "inspect-log-v2.json", judges=["kind"]).voters.tolist() == ["kind"]
+def test_judges_can_be_chosen(logs, refuse):
+    log = logs / "inspect-log-v2.json"
+    assert read_jury(log, judges=["kind"]).voters.tolist() == ["kind"]
+    assert "the logs have 'kind', 'strict'" in refuse(log.read_bytes(), judges=["Kind"])
 
 
 def test_a_folder_is_read_whole(logs, tmp_path, said):

@@ -159,7 +159,9 @@ def test_the_report_of_a_jury_opens_with_the_system_that_wins(panel):
     assert "cannot be told apart" in open_with([{**ahead, "holds": False}])
     assert open_with([], share=0.5, low=0.4, high=0.6) == "50.0% (40.0 to 60.0) of the items pass."
     assert write_opening({**findings, "jury": {**found, "pass_rate": None}}) == findings["answer"]
-    doubted = write_opening({**findings, "reliable": False, "jury": found})
+    unknown = {**found["pass_rate"], "low": None, "high": None}
+    doubted = {**findings, "reliable": False, "jury": {**found, "pass_rate": unknown}}
+    doubted = write_opening(doubted)
     assert doubted == "The pass rate cannot be estimated: these labels cannot be relied on."
     page = render_report({**findings, "jury": found}, judged)
     assert page.index('id="systems"') < page.index('id="voters-section"')

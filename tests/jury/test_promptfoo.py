@@ -94,3 +94,17 @@ def test_the_best_of_several_answers_is_preferred_to_the_others(tmp_path):
         ("a", "b", 1), ("b", "c", 0), ("a", "b", 0), ("a", "c", 0)
     ]  # fmt: skip
     assert found.judges == ["select-best"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "judges"),
+    [("promptfoo:redteam:pii", 1), ("research-rubric", 1), ("not-g-eval", 1), ("is-json", 0)],
+)
+def test_what_a_model_grades_is_a_judge_and_the_rest_a_check(kind, judges, results, tmp_path):
+    for result in results:
+        kinds = {"assertion": {"type": "llm-rubric"}}, {"assertion": {"type": kind}}
+        parts = [{"pass": True, "score": 1, **one} for one in kinds]
+        result["gradingResult"] = {"componentResults": parts}
+    jury = read_jury(write_lines(tmp_path / "results.jsonl", results))
+    assert (kind in jury.voters) == bool(judges)
+    assert (kind in jury.checks) == (not judges)

@@ -179,9 +179,9 @@ def show_path(screen: Console, sentence: str) -> None:
     screen.print(printable(sentence, longest=4096), soft_wrap=True)
 
 
-def tell_end(screen: Console, trust: str, worst: str, then: str) -> None:
+def tell_end(screen: Console, trust: str, worst: str, then: str, who: str = "voters") -> None:
     """Print the three lines that end a fit: how far to trust it, the worst voters, what is next."""
-    for what, words in (("Trust", trust), ("Worst voters", worst), ("Next", then)):
+    for what, words in (("Trust", trust), (f"Worst {who}", worst), ("Next", then)):
         if words:
             line = Text.assemble((f"{what}: ", "bold"), strip_controls(words))
             screen.print(line, soft_wrap=True)

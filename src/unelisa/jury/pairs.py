@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from unelisa.errors import VotesError
-from unelisa.jury.fields import Record, require, take_first
+from unelisa.jury.documents import Record, require, take_first
 from unelisa.jury.grades import Failed
 from unelisa.jury.inspect_logs import digest
 from unelisa.jury.verdicts import Preference
@@ -50,7 +50,13 @@ def read(records: Iterable[Record]) -> Iterator[Preference]:
         games = [(record[key], turned) for key, turned in _GAMES if key in record]
         if not games:
             rated = "winner" not in record and "preference" in record
-            given = _read_rating(record["preference"]) if rated else require(record, ("winner",))
+            given = record["preference"] if rated else require(record, ("winner",))
+            if rated:  # AlpacaEval's, from 1 (the first) to 2 (the second)
+                number = isinstance(given, int | float) and given == given  # noqa: PLR0124 - NaN
+                tied = given in (0, 1.5)
+                given = (
+                    "tie" if tied else ("first" if given < 1.5 else "second") if number else None
+                )
             games = [(given, False)]
         for said, turned in games:
             winner = _read_winner(said, names)
@@ -71,13 +77,6 @@ def _name_item(record: Record) -> Any:
 def _name_judge(record: Record) -> Any:
     judge = require(record, _JUDGES)
     return " ".join(map(str, judge)) if isinstance(judge, list) else judge
-
-
-def _read_rating(value: Any) -> Any:
-    """Return AlpacaEval's preference, from 1 (the first) to 2 (the second), as a side."""
-    if not isinstance(value, int | float) or value != value:  # noqa: PLR0124 - NaN
-        return None
-    return "tie" if value in (0, 1.5) else "first" if value < 1.5 else "second"
 
 
 def _read_winner(said: Any, names: tuple[Any, Any]) -> str | None:

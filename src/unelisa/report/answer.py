@@ -53,7 +53,7 @@ def write_opening(findings: Mapping[str, Any]) -> str:
     rate = findings.get("jury", {}).get("pass_rate")
     if rate is None:
         return str(findings["answer"])
-    if findings["reliable"] is False:
+    if findings["reliable"] is False and rate["low"] is None:
         return "The pass rate cannot be estimated: these labels cannot be relied on."
     if not rate["differences"]:
         return f"{show_interval(rate['share'], rate['low'], rate['high'])} of the items pass."

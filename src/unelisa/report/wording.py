@@ -217,6 +217,44 @@ def take_apart(warning: str) -> tuple[str, str]:
     return _FIGURES.sub("", warning), "; ".join(_FIGURES.findall(warning))
 
 
+def show_worth(found: dict[str, Any]) -> str:
+    """Return how many independent judges the panel is, and which ones add nothing.
+
+    Examples
+    --------
+    >>> worth = {"effective_judges": 2.7, "effective_judges_low": 2.1, "effective_judges_high": 3.6}
+    >>> show_worth({**worth, "n_judges": 9, "cheaper_panel": {"drop": ["gpt", "llama"]}})
+    '9 judges are worth about 2.7 independent ones (2.1 to 3.6); gpt and llama add nothing.'
+    """
+    n, worth = found["n_judges"], found["effective_judges"]
+    who = count_noun(n, "judge")
+    if worth is None and n < 3:
+        return f"{who}: at least three are needed to estimate what a panel is worth."
+    if worth is None:
+        return f"{who}: their agreement does not exceed chance, so that nothing can be estimated."
+    low, high = found["effective_judges_low"], found["effective_judges_high"]
+    reach = "" if low is None else f" ({low:.1f} to {high:.1f})"
+    dropped = [name[:60] for name in found.get("cheaper_panel", {}).get("drop", ())]
+    more = f"; {' and '.join(dropped)} add{'s' if len(dropped) == 1 else ''} nothing"
+    return f"{who} are worth about {worth:.1f} independent ones{reach}{more if dropped else ''}."
+
+
+def show_pass_rate(rate: Mapping[str, Any]) -> str:
+    """Return the estimated pass rate, or what the labels say where nothing shows their errors.
+
+    Examples
+    --------
+    >>> show_pass_rate({"share": 0.6, "low": 0.52, "high": 0.67})
+    'Estimated pass rate 60.0% (52.0% to 67.0%)'
+    >>> show_pass_rate({"share": 0.6, "low": None, "high": None})
+    'The pass rate cannot be estimated; by the labels as they are it is 60.0%'
+    """
+    share, low, high = rate["share"], rate["low"], rate["high"]
+    if low is None:
+        return f"The pass rate cannot be estimated; by the labels as they are it is {share:.1%}"
+    return f"Estimated pass rate {share:.1%} ({low:.1%} to {high:.1%})"
+
+
 def show_rank(rank: Sequence[int] | None) -> str:
     """Return the ranks that a system may have; a dash for None."""
     if rank is None:
@@ -230,6 +268,8 @@ def show_seconds(value: float | None) -> str:
 
 
 FILTERS = {
+    "worth": show_worth,
+    "pass_rate": show_pass_rate,
     "name": show_name,
     "quote": quote,
     "apart": take_apart,
