@@ -327,17 +327,6 @@ def split_names(listed: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in names if name.strip())
 
 
-_FORM = {**_SHARED, **read_options(VotesForm.__doc__ or "")[1]}
-Labels = Annotated[str | None, _FORM["labels"]]
-Order = Annotated[str | None, _FORM["order"]]
-Item = Annotated[str | None, _FORM["item"]]
-JsonFile = Annotated[Path | None, _FORM["json"]]
-ShowItems = Annotated[bool, _FORM["show_items"]]
-Force = Annotated[bool, _FORM["force"]]
-Quiet = Annotated[bool, _FORM["quiet"]]
-Strict = Annotated[bool, _FORM["strict"]]
-Jobs = Annotated[int, _FORM["jobs"]]
-Memory = Annotated[str | None, _FORM["memory"]]
 USUAL_FORM = VotesForm()
 USUAL_RUN = RunForm()
 

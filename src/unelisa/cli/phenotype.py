@@ -10,7 +10,7 @@ from unelisa.cli import options
 from unelisa.cli.phenotype_cases import find_cases, load_kept
 from unelisa.cli.phenotype_config import read_config
 from unelisa.cli.phenotype_reviews import read_charts, read_reviews
-from unelisa.cli.screen import bare_table, figure, printable, tell_end, tell_written
+from unelisa.cli.screen import figure, make_table, printable, tell_end, tell_written
 from unelisa.ehr.omop.cohort import COLUMNS, check_cohort, write_cohort
 from unelisa.ehr.omop.database import is_server, open_database
 from unelisa.errors import ModelError
@@ -119,12 +119,13 @@ def show_phenotype(screen: Console, facts: dict[str, Any]) -> None:
     selected = [one for one in facts["features"] if one["selected"]]
     rest = len(selected) - LONGEST_TABLE
     caption = f"and {rest} more" if rest > 0 else None
-    table = bare_table(1, caption=caption, caption_justify="left")
-    table.add_column("feature", max_width=32, overflow="fold")
-    table.add_column("weight", justify="right", no_wrap=True)
-    table.add_column("reason", overflow="fold")
-    for one in selected[:LONGEST_TABLE]:
-        weight = figure(one["weight"], "+.2f")
-        name = f" ({one['name']})" if one.get("name") else ""
-        table.add_row(printable(one["feature"] + name), weight, Text(one["reason"]))
-    screen.print(table)
+    rows = [
+        (
+            printable(one["feature"] + (f" ({one['name']})" if one.get("name") else "")),
+            figure(one["weight"], "+.2f"),
+            Text(one["reason"]),
+        )
+        for one in selected[:LONGEST_TABLE]
+    ]
+    columns = {"feature": 32, "weight": ">", "reason": 0}
+    screen.print(make_table(columns, rows, caption=caption, caption_justify="left"))

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from unelisa.cli import options
@@ -20,7 +19,7 @@ from unelisa.cli.phenotype import list_database
 from unelisa.cli.phenotype_cases import find_doubt, fit_phenotyper, read_records, take_eligible
 from unelisa.cli.phenotype_config import PhenotypeConfig, interpret, naming, read_toml
 from unelisa.cli.phenotype_reviews import read_charts
-from unelisa.cli.screen import bare_table, busy, printable, tell_end, tell_written
+from unelisa.cli.screen import busy, make_table, printable, tell_end, tell_written
 from unelisa.ehr.counts import FEWEST_SHOWN, read_counts
 from unelisa.ehr.omop.counts import find_related
 from unelisa.ehr.omop.database import OmopTables
@@ -336,16 +335,12 @@ def show_figures(screen: Console, rows: Sequence[dict[str, Any]], facts: dict[st
     if "patients" in facts:
         summary = f"{facts['patients']:,} patients; the rules disagree on {facts['disagree']:,}"
         screen.print(Text(summary, "bold"))
-    table = bare_table(2)
-    if "site" in rows[0]:
-        table.add_column("site", max_width=16, overflow="fold")
-    table.add_column("rule", max_width=24, overflow="fold")
-    for title in _TITLES:
-        table.add_column(title, no_wrap=True)
-    for row in rows:
-        site = [printable(row["site"])] if "site" in row else []
-        table.add_row(*site, printable(row["rule"]), *(_write(row, name) for name in QUANTITIES))
-    screen.print(table)
+    names = {key: width for key, width in (("site", 16), ("rule", 24)) if key in rows[0]}
+    cells = [
+        [*(printable(row[key]) for key in names), *(_write(row, name) for name in QUANTITIES)]
+        for row in rows
+    ]
+    screen.print(make_table(names | dict.fromkeys(_TITLES, "<"), cells, 2))
     known = {row["site"]: row["prevalence"] for row in rows if row.get("prevalence") is not None}
     if known:
         listed = ", ".join(f"{site} {share:.1%}" for site, share in known.items())
@@ -364,17 +359,14 @@ def _write(row: dict[str, Any], name: str) -> str:
 def show_overlap(screen: Console, facts: dict[str, Any]) -> None:
     """Print which share of the patients of one rule another one flags, too."""
     names = list(facts["overlap"])
-    table: Table = bare_table(2, title="Of the patients of one rule, flagged by others")
-    table.title_justify, table.title_style = "left", "bold"
-    table.add_column("rule", max_width=24, overflow="fold")
-    table.add_column("patients", justify="right", no_wrap=True)
-    for k in range(len(names)):
-        table.add_column(f"({k + 1})", justify="right", no_wrap=True)
+    rows = []
     for k, name in enumerate(names):
         shares = [
             "" if other == name else "–" if share is None else f"{share:.0%}"  # noqa: RUF001
             for other, share in facts["overlap"][name].items()
         ]
         label = Text.assemble(f"({k + 1}) ", printable(name))
-        table.add_row(label, f"{facts['flagged'][name]:,}", *shares)
-    screen.print(table)
+        rows.append((label, f"{facts['flagged'][name]:,}", *shares))
+    columns = {"patients": ">", **{f"({k + 1})": ">" for k in range(len(names))}}
+    title = "Of the patients of one rule, flagged by others"
+    screen.print(make_table({"rule": 24, **columns}, rows, 2, title=title))

@@ -207,7 +207,7 @@ def make_table(
     """
     if "title" in looks:
         looks.update(title_justify="left", title_style="bold")
-    table = bare_table(space, **looks)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, space, 0, 0), **looks)
     for name, kind in columns.items():
         if isinstance(kind, int):
             table.add_column(name, max_width=kind or None, overflow="fold")
@@ -312,12 +312,6 @@ def comparison_table(rows: Sequence[dict[str, Any]], title: str | None = None) -
         for row in rows
     ]
     return make_table(columns, cells, 0, title=title)
-
-
-def bare_table(space: int, **looks: Any) -> Table:
-    """Return an empty table with little space between columns, to fit 80 columns."""
-    padding = (0, space, 0, 0)
-    return Table(box=box.SIMPLE_HEAD, show_edge=False, padding=padding, **looks)
 
 
 def figure(value: float | None, form: str = ".3f") -> str:
