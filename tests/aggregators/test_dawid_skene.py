@@ -26,7 +26,7 @@ from unelisa.aggregators.confusions import (
     start_from,
 )
 from unelisa.errors import ExpertsWarning, VotesWarning
-from unelisa.kernels import ballots as kernels
+from unelisa.kernels import tally as kernels
 from unelisa.paper.em import estimate_reliability, list_starts
 from unelisa.votes import Votes
 from unelisa.votes.ballots import list_ballots

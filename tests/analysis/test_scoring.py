@@ -32,7 +32,7 @@ from unelisa.analysis.scoring import (
     score_labels,
 )
 from unelisa.errors import ModelError, UnelisaWarning, VotesError
-from unelisa.simulation.crowds import simulate_classes
+from unelisa.simulation.designs import simulate_classes
 from unelisa.votes import Votes
 
 RNG = np.random.default_rng(0)

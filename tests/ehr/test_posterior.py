@@ -7,8 +7,8 @@ from unelisa.ehr.charts import ReviewedCharts
 from unelisa.ehr.posterior import (
     MISSED,
     MODEL,
+    Adjustment,
     Calibration,
-    ChartCorrection,
     Estimate,
     Review,
     allow_for_unseen,
@@ -35,19 +35,19 @@ def test_calibration_keeps_the_prevalence():
 def test_reviewed_charts_move_and_stretch_the_log_odds(shift, factor):
     rng = np.random.default_rng(1)
     scores = rng.normal(0, 2, 20_000)
-    case = rng.random(20_000) < expit(ChartCorrection(shift, factor).apply(scores))
+    case = rng.random(20_000) < expit(Adjustment(shift, factor).apply(scores))
     signs = np.where(case, 1, -1).astype(np.int8)
     signs[8000:] = 0
     found = Review.learn(scores, signs)
-    assert found.correction == (
+    assert found.adjustment == (
         pytest.approx(shift, abs=0.25),
         pytest.approx(factor, abs=0.15),
     )
     share = found.estimate_share(scores, 8000)
     assert share.low < case.mean() < share.high
-    one = Review.learn(scores, np.where(np.arange(20_000) == 0, signs, 0)).correction
+    one = Review.learn(scores, np.where(np.arange(20_000) == 0, signs, 0)).adjustment
     assert abs(one.shift) < 1.5
-    none = Review.learn(scores, np.zeros(20_000, dtype=np.int8)).correction
+    none = Review.learn(scores, np.zeros(20_000, dtype=np.int8)).adjustment
     assert (none.shift, none.factor) == (0, 1)
 
 
@@ -56,9 +56,9 @@ def test_charts_of_likely_cases_leave_unlikely_ones_and_the_order_of_patients_al
     odds = np.repeat([3.0, 0.0, -7.0], [40, 20, 5000])
     signs = np.zeros(len(odds), dtype=np.int8)
     signs[:60] = np.where(np.arange(60) % 3, -1, 1)  # P was .95 and .5; a third are cases
-    found = Review.learn(odds, signs).correction.apply(np.linspace(-20, 20, 999))
+    found = Review.learn(odds, signs).adjustment.apply(np.linspace(-20, 20, 999))
     assert (np.diff(found) > 0).all()
-    corrected = expit(Review.learn(odds, signs).correction.apply(np.array([3.0, -7.0])))
+    corrected = expit(Review.learn(odds, signs).adjustment.apply(np.array([3.0, -7.0])))
     assert corrected[0] < 0.6
     assert corrected[1] == pytest.approx(expit(-7), abs=0.001)
 

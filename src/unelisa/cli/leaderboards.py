@@ -1,14 +1,13 @@
 """What `unelisa jury` shows of logs without labels: preferences between systems, and scores."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
-from unelisa.cli.files import STDOUT, output_files
-from unelisa.cli.screen import bare_table, busy, printable, results, tell_written
+from unelisa.cli.options import RunForm
+from unelisa.cli.screen import busy, make_table, printable, tell_written
 from unelisa.errors import VotesError
 from unelisa.jury import Logs
 from unelisa.jury.grades import find_mixed, suggest_cut
@@ -24,9 +23,7 @@ _SUGGESTED = (
 )
 
 
-def show_without_labels(
-    found: Logs, *, force: bool, json: Path | None, quiet: bool = False
-) -> None:
+def show_without_labels(found: Logs, run: RunForm) -> None:
     """Print and write the leaderboard of preferences, or that of scores."""
     with busy("ranking the systems"):
         if found.panel.preferences:
@@ -34,9 +31,9 @@ def show_without_labels(
         else:
             data, tables, lines = _rank_scores(found)
     data["source"] = found.source
-    with output_files(force) as files:
-        files.write_json(json, data)
-    screen = results(quiet=quiet or json == STDOUT)
+    with run.files() as files:
+        files.write_json(run.json, data)
+    screen = run.screen()
     for table in tables:
         screen.print(table)
         screen.print()
@@ -45,7 +42,7 @@ def show_without_labels(
     if data["reason"]:
         screen.print(Text("Do not trust these ranks:", "bold red"))
         screen.print(printable(f"{data['reason']}.", longest=600))
-    tell_written(screen, json)
+    tell_written(screen, run.json)
 
 
 def _spell(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -175,13 +172,9 @@ def describe_scores(found: ScoredPanel) -> dict[str, Any]:
 
 def fill_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     """Return a table: names at the left, and figures."""
-    table = bare_table(1)
-    table.add_column(columns[0], max_width=40, overflow="fold")
-    for name in columns[1:]:
-        table.add_column(name, justify="right", no_wrap=True)
-    for first, *rest in rows:
-        table.add_row(printable(first, 80), *rest)
-    return table
+    first, *others = columns
+    cells = [(printable(name, 80), *rest) for name, *rest in rows]
+    return make_table({first: 40, **dict.fromkeys(others, ">")}, cells)
 
 
 def _show_ranks(row: dict[str, Any]) -> str:

@@ -1,17 +1,16 @@
 """`unelisa phenotype`: who has a disease, from a database of health records."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from unelisa.cli import options
-from unelisa.cli.forms import argument, option, takes_form
 from unelisa.cli.phenotype_cases import find_cases, load_kept
 from unelisa.cli.phenotype_config import read_config
 from unelisa.cli.phenotype_reviews import read_charts, read_drawn, read_reviews
-from unelisa.cli.screen import bare_table, figure, printable, tell_end, tell_written
+from unelisa.cli.screen import figure, make_table, printable, tell_end, tell_written
 from unelisa.ehr.omop.cohort import COLUMNS, check_cohort, write_cohort
 from unelisa.ehr.omop.database import is_server, open_database
 from unelisa.errors import ModelError
@@ -24,51 +23,44 @@ COLUMNS_OF_LABELS = ("person_id", "label", "probability", "note")
 COLUMNS_OF_CHARTS = ("person_id", "label", "probability", "drawn")
 
 
-@takes_form
+@options.takes_form
 def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
-    database: Annotated[
-        str,
-        argument(
-            "DATABASE",
-            "OMOP tables: a DuckDB file, a folder of Parquet or CSV files, or "
-            "postgresql://user@host/name.",
-        ),
-    ],
+    database: str,
     config: Path,
     out: Path | None = None,
     report: Path | None = None,
     cohort: Path | None = None,
-    insert: Annotated[
-        bool,
-        option(None, "Insert the cases into the database's cohort table.", "--insert-cohort"),
-    ] = False,
+    insert: bool = False,
     gold: Path | None = None,
     reviews: Path | None = None,
     save: Path | None = None,
     model: Path | None = None,
-    charts: Annotated[
-        int | None, option("N", "Draw about N charts worth reviewing.", min=10)
-    ] = None,
+    charts: int | None = None,
     charts_out: Path = Path("charts.csv"),
     certify: Path | None = None,
-    error: options.Error = "10%",
-    strict: options.Strict = False,
+    error: str = "10%",
+    strict: bool = False,
     run: options.RunForm = options.USUAL_RUN,
 ) -> None:
     """Count in an OMOP database, learn a disease from its anchors, and label every patient.
 
+    database DATABASE: OMOP tables: a DuckDB file, a folder of Parquet or CSV files, or
+        postgresql://user@host/name.
     --config ra.toml: What to count, and the anchors.
     --out phenotype.csv: Write person_id, label, probability and note.
     --report report.html: Write a report, which names no patient.
     --cohort cohort.csv: Write the cases as OMOP cohort rows.
+    insert --insert-cohort: Insert the cases into the database's cohort table.
     --gold FILE: Table of reviewed charts: person_id and label, for some patients.
     --reviews FILE: Table of reviews by several readers, such as LLMs: person_id, reviewer, isCase.
     --save MODEL: Save the fitted model to a file.
     --model MODEL: Label with a saved model instead of fitting one.
+    --charts N 10-: Draw about N charts worth reviewing.
     --charts-out charts.csv: Where to write them; fill in the labels (0 or 1) and pass the file as
         --gold.
     --certify charts.csv: Reviewed charts that --charts drew with this --model: without any
-        assumption, at most --error of the cases are none (10%: a PPV of 90%), with 95% confidence.
+        assumption, at most --error of the cases are none, with 95% confidence.
+    --error 10%: The largest share of the certified cohort that are no cases; 10% is a PPV of 90%.
     """
     drawn = None if charts is None else charts_out
     inputs = (config, gold, reviews, model, certify, *list_database(database))
@@ -142,12 +134,13 @@ def show_phenotype(screen: Console, facts: dict[str, Any]) -> None:
     selected = [one for one in facts["features"] if one["selected"]]
     rest = len(selected) - LONGEST_TABLE
     caption = f"and {rest} more" if rest > 0 else None
-    table = bare_table(1, caption=caption, caption_justify="left")
-    table.add_column("feature", max_width=32, overflow="fold")
-    table.add_column("weight", justify="right", no_wrap=True)
-    table.add_column("reason", overflow="fold")
-    for one in selected[:LONGEST_TABLE]:
-        weight = figure(one["weight"], "+.2f")
-        name = f" ({one['name']})" if one.get("name") else ""
-        table.add_row(printable(one["feature"] + name), weight, Text(one["reason"]))
-    screen.print(table)
+    rows = [
+        (
+            printable(one["feature"] + (f" ({one['name']})" if one.get("name") else "")),
+            figure(one["weight"], "+.2f"),
+            Text(one["reason"]),
+        )
+        for one in selected[:LONGEST_TABLE]
+    ]
+    columns = {"feature": 32, "weight": ">", "reason": 0}
+    screen.print(make_table(columns, rows, caption=caption, caption_justify="left"))

@@ -6,22 +6,20 @@ to its definition, to `{atlas = "FILE"}`, or to `{cohort = 12}`, the rows of an 
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT
-from unelisa.cli.forms import argument, option, takes_form
 from unelisa.cli.phenotype import list_database
 from unelisa.cli.phenotype_cases import find_doubt, fit_phenotyper, read_records, take_eligible
 from unelisa.cli.phenotype_config import PhenotypeConfig, interpret, naming, read_toml
 from unelisa.cli.phenotype_reviews import read_charts
-from unelisa.cli.screen import bare_table, busy, printable, tell_end, tell_written
+from unelisa.cli.screen import busy, make_table, printable, tell_end, tell_written
 from unelisa.ehr.counts import FEWEST_SHOWN, read_counts
 from unelisa.ehr.omop.counts import find_related
 from unelisa.ehr.omop.database import OmopTables
@@ -32,7 +30,6 @@ from unelisa.ehr.rules.evaluation import QUANTITIES, evaluate_rules
 from unelisa.ehr.rules.members import find_members, list_rows
 from unelisa.ehr.rules.patterns import (
     LARGEST_TABLE,
-    MOST_SUPPRESSED,
     describe_overlap,
     draw_by_pattern,
     evaluate_patterns,
@@ -45,8 +42,7 @@ from unelisa.outputs import make_plain
 from unelisa.report.health import render_rules
 from unelisa.report.page import require_jinja
 from unelisa.report.wording import count_noun
-from unelisa.sources.files import check_readable, reading
-from unelisa.sources.text import TextTable, measure_text
+from unelisa.sources.files import TextTable, check_readable, measure_text, reading
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,32 +105,25 @@ def _name_column(feature: str) -> str:
     return request.column
 
 
-@takes_form
+@options.takes_form
 def rules(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
-    sources: Annotated[
-        list[str],
-        argument(
-            "DATABASE",
-            "OMOP tables, as for phenotype; with --pattern-table, the tables of sites.",
-        ),
-    ],
+    sources: list[str],
     config: Path | None = None,
     charts: Path | None = None,
     out: Path | None = None,
     phevaluator: Path | None = None,
     report: Path | None = None,
     review: Path | None = None,
-    n: Annotated[int, option("N", "How many to review.", min=10)] = 100,
+    n: int = 100,
     write_patterns: Path | None = None,
-    suppress: Annotated[
-        int, option("N", "Hide counts of patterns below N, except 0.", min=0, max=MOST_SUPPRESSED)
-    ] = FEWEST_SHOWN,
+    suppress: int = FEWEST_SHOWN,
     pattern_table: bool = False,
     own_accuracies: bool = False,
     run: options.RunForm = options.USUAL_RUN,
 ) -> None:
     """Judge definitions of a disease without chart review: sensitivity, specificity, PPV, NPV.
 
+    sources DATABASE: OMOP tables, as for phenotype; with --pattern-table, the tables of sites.
     --config rules.toml: The rules, what to count, and the anchors.
     --charts FILE: Reviewed charts: person_id and label, of a random sample.
     --out figures.csv: Write the figures of each rule.
@@ -142,8 +131,10 @@ def rules(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     --report rules.html: Write a report, which names no patient.
     --review review.csv: Write patients to review, most of whom the rules disagree on; fill in the
         labels (0 or 1) and pass the file as --charts.
+    --n N 10-: How many to review.
     --write-patterns site.csv: Only count the patterns of rules, for --pattern-table; it names no
         patient.
+    --suppress N 0-100: Hide counts of patterns below N, except 0.
     --pattern-table: Judge rules by the tables of sites alone.
     --own-accuracies: Let rules be more accurate at one site than others.
     """
@@ -192,6 +183,8 @@ def export_figures(
         shown = ["" if np.isnan(x) or 0 < x < FEWEST_SHOWN else round(x) for x in cells]
         share = (true + n - flagged - cleared) / n
         plain = ["" if make_plain(x) is None else round(x, 4) for x in (*known, share)]
+        if 0 < min(flagged, n - flagged) < FEWEST_SHOWN:  # the others would tell how few
+            shown, plain[-1] = [""] * len(cells), ""
         rows.append([row["rule"], "EV", *plain[:-1], *shown, plain[-1]])
     return header, rows
 
@@ -308,13 +301,21 @@ def _finish(
         facts = {**outcome.facts, "rules": rows}
         if report is not None:
             files.write_text(report, render_rules(facts))
-        files.write_json(run.json, facts)
+        files.write_json(run.json, hide_few(facts))
     screen = run.screen(out, review)
     show_figures(screen, rows, outcome.facts)
     if "overlap" in outcome.facts:
         show_overlap(screen, outcome.facts)
     tell_written(screen, out, report, review, run.json)
     tell_end(screen, *sum_up(rows, outcome))
+
+
+def hide_few(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return facts for programs, in which numbers from 1 to 9 of flagged patients are absent."""
+    if "flagged" not in facts:
+        return facts
+    few = range(1, FEWEST_SHOWN)
+    return {**facts, "flagged": {k: None if n in few else n for k, n in facts["flagged"].items()}}
 
 
 def sum_up(rows: Sequence[dict[str, Any]], outcome: Outcome) -> tuple[str, str, str]:
@@ -343,16 +344,12 @@ def show_figures(screen: Console, rows: Sequence[dict[str, Any]], facts: dict[st
     if "patients" in facts:
         summary = f"{facts['patients']:,} patients; the rules disagree on {facts['disagree']:,}"
         screen.print(Text(summary, "bold"))
-    table = bare_table(2)
-    if "site" in rows[0]:
-        table.add_column("site", max_width=16, overflow="fold")
-    table.add_column("rule", max_width=24, overflow="fold")
-    for title in _TITLES:
-        table.add_column(title, no_wrap=True)
-    for row in rows:
-        site = [printable(row["site"])] if "site" in row else []
-        table.add_row(*site, printable(row["rule"]), *(_write(row, name) for name in QUANTITIES))
-    screen.print(table)
+    names = {key: width for key, width in (("site", 16), ("rule", 24)) if key in rows[0]}
+    cells = [
+        [*(printable(row[key]) for key in names), *(_write(row, name) for name in QUANTITIES)]
+        for row in rows
+    ]
+    screen.print(make_table(names | dict.fromkeys(_TITLES, "<"), cells, 2))
     known = {row["site"]: row["prevalence"] for row in rows if row.get("prevalence") is not None}
     if known:
         listed = ", ".join(f"{site} {share:.1%}" for site, share in known.items())
@@ -371,17 +368,16 @@ def _write(row: dict[str, Any], name: str) -> str:
 def show_overlap(screen: Console, facts: dict[str, Any]) -> None:
     """Print which share of the patients of one rule another one flags, too."""
     names = list(facts["overlap"])
-    table: Table = bare_table(2, title="Of the patients of one rule, flagged by others")
-    table.title_justify, table.title_style = "left", "bold"
-    table.add_column("rule", max_width=24, overflow="fold")
-    table.add_column("patients", justify="right", no_wrap=True)
-    for k in range(len(names)):
-        table.add_column(f"({k + 1})", justify="right", no_wrap=True)
+    rows = []
     for k, name in enumerate(names):
         shares = [
             "" if other == name else "–" if share is None else f"{share:.0%}"  # noqa: RUF001
             for other, share in facts["overlap"][name].items()
         ]
         label = Text.assemble(f"({k + 1}) ", printable(name))
-        table.add_row(label, f"{facts['flagged'][name]:,}", *shares)
-    screen.print(table)
+        n = facts["flagged"][name]
+        patients = f"<{FEWEST_SHOWN}" if 0 < n < FEWEST_SHOWN else f"{n:,}"
+        rows.append((label, patients, *shares))
+    columns = {"patients": ">", **{f"({k + 1})": ">" for k in range(len(names))}}
+    title = "Of the patients of one rule, flagged by others"
+    screen.print(make_table({"rule": 24, **columns}, rows, 2, title=title))

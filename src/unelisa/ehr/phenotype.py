@@ -15,9 +15,9 @@ from unelisa.ehr.posterior import (
     FEWEST_CHARTS,
     MISSED,
     MOST_SILENT,
-    UNCORRECTED,
+    UNADJUSTED,
+    Adjustment,
     Calibration,
-    ChartCorrection,
     Performance,
     Review,
     allow_for_unseen,
@@ -49,7 +49,7 @@ class FittedPhenotype:
     calibration: Calibration = UNCALIBRATED
     shown: Calibration = UNCALIBRATED
     silence: float = 0.0  # added to the log-odds of patients without any anchor record
-    correction: ChartCorrection = UNCORRECTED  # by reviewed charts
+    adjustment: Adjustment = UNADJUSTED  # by reviewed charts
 
     def score(self, table: CountTable, rates: Counts | None = None) -> Floats:
         """Return the anchors' log-odds plus half the group's, before calibration."""
@@ -67,11 +67,11 @@ class FittedPhenotype:
         """Return the calibrated log-odds of these scores; `shown`: without unseen cases."""
         calibration = self.shown if shown else self.calibration
         odds = calibration.log_odds(scores) + self.silence * self.is_silent(table)
-        return self.correction.apply(odds)
+        return self.adjustment.apply(odds)
 
     def show(self, scores: Floats) -> Floats:
         """Return P(case) by these scores without unseen cases, whatever anchors are recorded."""
-        return np.asarray(expit(self.correction.apply(self.shown.log_odds(scores))))
+        return np.asarray(expit(self.adjustment.apply(self.shown.log_odds(scores))))
 
     def is_silent(self, table: CountTable) -> NDArray[np.bool_]:
         """Return who has no record of any anchor."""
@@ -241,7 +241,7 @@ def _review(
     before, n_charts = phenotype.calibrate(table, scores), int((charts.signs != 0).sum())
     review = Review.learn(before, charts.signs)
     if n_charts:
-        phenotype = replace(phenotype, correction=review.correction)
+        phenotype = replace(phenotype, adjustment=review.adjustment)
     expected = phenotype.expect_performance(table, scores, stated=stated)
     flagged = expit(phenotype.calibrate(table, scores)) >= THRESHOLD
     if n_charts >= FEWEST_CHARTS and flagged.any():

@@ -12,7 +12,7 @@ from unelisa.ehr.cautions import find_roles, list_doubts, read_anchors, read_pre
 from unelisa.ehr.charts import read_reviewed
 from unelisa.ehr.counts import CountTable, Floats, read_counts
 from unelisa.ehr.phenotype import THRESHOLD, FittedPhenotype, Judges, fit_phenotype
-from unelisa.ehr.posterior import UNCORRECTED, Estimate, Performance
+from unelisa.ehr.posterior import UNADJUSTED, Estimate, Performance
 from unelisa.errors import ConvergenceWarning, UnelisaWarning, warn_user
 from unelisa.estimator import fit_aside
 from unelisa.schema import stored
@@ -34,7 +34,7 @@ NO_DOUBT = "nothing speaks against the fit"
     calibration_="Calibration",
     _shown="?Calibration",
     _silence="?finite",
-    _correction="?ChartCorrection",
+    _adjustment="?Adjustment",
     prevalence_="share",
     threshold_="share",
     ppv_="Estimate",
@@ -161,7 +161,7 @@ class Phenotyper(Estimator):
         self.anchor_model_, self._anchor_places = phenotype.anchor_model, phenotype.anchors
         self.group_, self._group_places = phenotype.group, phenotype.group_places
         self.calibration_, self._shown = phenotype.calibration, phenotype.shown
-        self._silence, self._correction = phenotype.silence, phenotype.correction
+        self._silence, self._adjustment = phenotype.silence, phenotype.adjustment
         self.prevalence_, self.threshold_ = float(fitted.chances.mean()), THRESHOLD
         self.ppv_, self.npv_, self.sensitivity_ = fitted.performance
         self.feature_facts_ = fitted.facts
@@ -221,7 +221,7 @@ class Phenotyper(Estimator):
             self.calibration_,
             getattr(self, "_shown", self.calibration_),  # files of earlier versions lack these
             getattr(self, "_silence", 0.0),
-            getattr(self, "_correction", UNCORRECTED),
+            getattr(self, "_adjustment", UNADJUSTED),
         )
 
     def _read(self, counts: Any) -> CountTable:

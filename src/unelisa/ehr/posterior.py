@@ -7,7 +7,7 @@ overconfident. They are calibrated by
 
 the logistic regression of the anchors' posterior w on s, with an allowance for cases whom the
 anchors do not show (`allow_for_unseen`). A stated prevalence shifts alpha; reviewed charts correct
-P where it is not small (`ChartCorrection`).
+P where it is not small (`Adjustment`).
 """
 
 from collections.abc import Sequence
@@ -105,7 +105,7 @@ class Calibration:
 
 
 @stored(shift="finite", factor="finite")
-class ChartCorrection(NamedTuple):
+class Adjustment(NamedTuple):
     """What reviewed charts change of log-odds z: w(z) (shift + (factor - 1) z) is added.
 
     Few charts are drawn among patients who are hardly ever cases, and these follow the curve of the
@@ -122,16 +122,17 @@ class ChartCorrection(NamedTuple):
 
 def _weigh(odds: Floats) -> Floats:
     """Return w(z) and z w(z)."""
-    return expit(odds - LOCAL)[:, None] * np.column_stack([np.ones_like(odds), odds])
+    near = expit(odds - LOCAL)
+    return np.column_stack([near, near * odds])
 
 
-UNCORRECTED = ChartCorrection()
+UNADJUSTED = Adjustment()
 
 
 class Review(NamedTuple):
     """The correction by reviewed charts, and the covariance of its shift and factor."""
 
-    correction: ChartCorrection
+    adjustment: Adjustment
     covariance: Floats
 
     @classmethod
@@ -147,11 +148,11 @@ class Review(NamedTuple):
         moves = np.diff(_weigh(_GRID) @ found) / np.diff(_GRID)
         shift, factor = (found * min(1.0, STEEPEST_FALL / max(-moves.min(), 1e-12))).tolist()
         covariance = np.asarray(np.linalg.inv(curvature), dtype=np.float64)
-        return cls(ChartCorrection(shift, 1 + factor), covariance)
+        return cls(Adjustment(shift, 1 + factor), covariance)
 
     def estimate_share(self, odds: Floats, n_charts: int) -> "Estimate":
         """Return the share of cases among patients with these log-odds before the review."""
-        chances = expit(self.correction.apply(odds))
+        chances = expit(self.adjustment.apply(odds))
         noise = chances * (1 - chances)
         gradient = noise @ _weigh(odds) / len(odds)
         variance = gradient @ self.covariance @ gradient + noise.sum() / len(odds) ** 2

@@ -3,22 +3,25 @@
 Judge j compares the answers of systems a (shown first) and b to question q. With strengths theta
 and Davidson's (1970) ties::
 
-    z = r_j (theta_a - theta_b) + g_j + l (log length_a - log length_b)
+    z = r_j (theta_a + d_ja - theta_b - d_jb) + g_j + l (log length_a - log length_b)
     P(a) : P(b) : P(tie) = exp(z / 2) : exp(-z / 2) : exp(t_j)
 
-The reliability r_j of a judge who guesses is 0 and 1 on average; g_j is the preference for what is
-shown first (only if some pair was shown in both orders), and l that for length (only if the answers
-are there, so that strengths are those of answers of one length). Reliabilities, biases and ties of
-single judges are drawn to those of all judges by a normal prior, and the fit is the posterior's
-mode by Fisher scoring.
+The reliability r_j of a judge who guesses is 0 and 1 on average; d_j are the judge's own views of
+the systems (with three judges or more), g_j is the preference for what is shown first (only if some
+pair was shown in both orders), and l that for length (only if the answers are there, so that
+strengths are those of answers of one length). What single judges have of their own is drawn to that
+of all judges by a normal prior, and the fit is the posterior's mode by Fisher scoring. The variance
+of views is estimated (MacKay's evidence): |d|^2 / (number of d that the comparisons determine). As
+views are in units of r_j, a judge with strong views of its own is still one judge of many.
 
 A question is a cluster: what several judges say of the same answers is not independent, so that
 with g_q the gradient of question q and H the information, the errors' covariance is::
 
-    V = H^-1 (sum_q g_q g_q') H^-1 Q / (Q - 1)
+    V = H^-1 (sum_q g_q g_q' Q / (Q - 1) + D) H^-1
 
-Strengths are those that the panel's average judge sees, mean(r) theta, with their errors by the
-delta method.
+with D the prior information on views, as other judges would have other ones. A judge is reported by
+how far it follows the strengths, r_j theta' (theta + d_j) / theta' theta, and strengths are those
+that the average judge sees, theta times the mean of that, with errors by the delta method.
 
 Judges who repeat each other's errors (families) count for less: a judge's comparisons have the
 weight 1 / (1 + sum_k max(c_jk - c, 0)), c_jk the correlation of two judges' residuals on the same
@@ -42,9 +45,16 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
-SPREAD = {"reliability": 0.5, "first": 0.5, "tie": 1.0}  # of single judges around all judges
+SPREAD = {
+    "reliability": 0.5,
+    "first": 0.5,
+    "tie": 1.0,
+    "view": 0.5,
+}  # of single judges around all judges
 FLAT = 5.0  # of strengths and of what all judges share
 STEPS, SETTLED = 200, 1e-8
+ROUNDS, NEAR, LEAST_SPREAD = 20, 0.05, 1e-4  # of estimates of the variance of views
+LEAST_JUDGES, MOST_VIEWS = 3, 1500  # who have views of their own, and how many views
 COMMON = 20  # comparisons that two judges share, below which nothing is said of their errors
 KIN = 0.3  # correlation of errors beyond the median from which two judges are of one family
 LEAST_QUESTIONS = 10
@@ -135,18 +145,26 @@ def rank_systems(votes: Preferences) -> Leaderboard:
     """
     weights = np.ones(len(votes.judges))
     kin: list[list[str]] = []
-    fit = _Fit(votes, weights).run()
+    fit = _fit_best(votes, weights)
     if len(votes.judges) > 2:
         weights, kin = weigh_judges(votes, fit.residuals())
         if weights.min() < 1:
-            fit = _Fit(votes, weights).run()
+            fit = _fit_best(votes, weights)
     return _describe(votes, fit, weights, kin)
+
+
+def _fit_best(votes: Preferences, weights: Floats) -> "_Fit":
+    """Return the fit with views of judges or without, whichever has more evidence."""
+    plain = _Fit(votes, weights).run()
+    if not LEAST_JUDGES <= len(votes.judges) <= MOST_VIEWS / len(votes.systems):
+        return plain
+    return max(plain, _Fit(votes, weights, views=True).run(), key=_Fit.measure_evidence)
 
 
 class _Fit:
     """The posterior's mode of all parameters, in blocks: strengths, reliabilities, ..."""
 
-    def __init__(self, votes: Preferences, weights: Floats) -> None:
+    def __init__(self, votes: Preferences, weights: Floats, views: bool = False) -> None:
         self.votes, self.weights, n_judges = votes, weights[votes.judge], len(votes.judges)
         known = np.isfinite(votes.longer)
         self.longer = np.where(known, votes.longer, 0.0)
@@ -156,6 +174,7 @@ class _Fit:
             "first": (1 + n_judges) * votes.both_orders,
             "tie": (1 + n_judges) * bool((votes.winner == 2).any()),
             "length": int(known.mean() > 0.5),
+            "view": n_judges * len(votes.systems) * views,
         }
         ends = np.cumsum([*sizes.values()])
         self.block = {
@@ -166,7 +185,7 @@ class _Fit:
         self.center[self.block["reliability"]] = 1.0
         for name, spread in SPREAD.items():  # of first and tie, all judges come before each
             own = self.block[name]
-            self.precision[own.start + (name != "reliability") : own.stop] = spread**-2
+            self.precision[own.start + (name in ("first", "tie")) : own.stop] = spread**-2
         self.at = self.center.copy()
 
     def has(self, name: str) -> bool:
@@ -174,6 +193,24 @@ class _Fit:
         return self.block[name].stop > self.block[name].start
 
     def run(self) -> "_Fit":
+        """Go to the mode, again for each estimate of how far views differ (EM)."""
+        own = self.block["view"]
+        for _ in range(ROUNDS if self.has("view") else 1):
+            self.climb()
+            unknown = self.precision[own] * np.diag(np.linalg.inv(self.differentiate()[1]))[own]
+            spread = float(self.at[own] @ self.at[own] / max(np.sum(1 - unknown), 1.0))
+            before, now = self.precision[own][:1], 1 / max(spread, LEAST_SPREAD)
+            self.precision[own] = now
+            if np.all(np.abs(before / now - 1) < NEAR):
+                break
+        return self
+
+    def measure_evidence(self) -> float:
+        """Return Laplace's log evidence, but for a constant."""
+        _, log_size = np.linalg.slogdet(self.differentiate()[1])
+        return self.value(self.at) + float(np.log(self.precision).sum() - log_size) / 2
+
+    def climb(self) -> None:
         """Go to the mode by Fisher scoring, with halved steps where one overshoots."""
         value = self.value(self.at)
         for _ in range(STEPS):
@@ -187,14 +224,16 @@ class _Fit:
             gain, value = new - value, new
             if gain < SETTLED * abs(value):
                 break
-        return self
 
     def expand(self, at: Floats) -> tuple[Any, Any, Floats]:
         """Return how z and the tie's log-odds change with the parameters, and log P(outcome)."""
         votes, n = self.votes, len(self.votes.judge)
         trust = at[self.block["reliability"]][votes.judge]
-        gap = at[votes.first] - at[votes.second]
-        z = [(votes.first, trust), (votes.second, -trust)]
+        gap, z = at[votes.first] - at[votes.second], [(votes.first, trust), (votes.second, -trust)]
+        if self.has("view"):
+            own = self.block["view"].start + votes.judge * len(votes.systems)
+            gap = gap + at[own + votes.first] - at[own + votes.second]
+            z += [(own + votes.first, trust), (own + votes.second, -trust)]
         z.append((self.block["reliability"].start + votes.judge, gap))
         if self.has("length"):
             z.append((np.full(n, self.block["length"].start), self.longer))
@@ -232,8 +271,10 @@ class _Fit:
         questions, own = np.unique(self.votes.questions, return_inverse=True)
         n, q = len(own), len(questions)
         sums = sparse.csr_matrix((np.ones(n), (own, np.arange(n))), shape=(q, n)) @ slopes
-        inverse = np.linalg.inv(information)
-        return np.asarray(inverse @ (sums.T @ sums).toarray() @ inverse * q / max(q - 1, 1))
+        inverse, view = np.linalg.inv(information), np.zeros(len(self.at))
+        view[self.block["view"]] = self.precision[self.block["view"]]
+        middle = (sums.T @ sums).toarray() * q / max(q - 1, 1) + np.diag(view)
+        return np.asarray(inverse @ middle @ inverse)
 
     def residuals(self) -> Floats:
         """Return how much more each comparison was won by the first system than expected."""
@@ -280,7 +321,12 @@ def weigh_judges(votes: Preferences, residuals: Floats) -> tuple[Floats, list[li
 
 def _describe(votes: Preferences, fit: _Fit, weights: Floats, kin: list[list[str]]) -> Leaderboard:
     n, covariance = len(votes.systems), fit.covariance()
-    strengths, own = _scale_strengths(n, fit, covariance)
+    measured = trust, follows = _measure_judges(n, fit)
+    centering, unit = np.eye(n) - 1 / n, float(trust.mean())
+    centered = centering @ fit.at[:n]
+    strengths, jump = unit * centered, np.outer(centered, follows.mean(axis=0))
+    jump[:, :n] += unit * centering
+    own = jump @ covariance @ jump.T
     played = np.bincount(np.concatenate([votes.first, votes.second]), minlength=n)
     tie = fit.at[fit.block["tie"].start] if fit.has("tie") else -np.inf
     rates = expect_wins(strengths, tie).tolist()
@@ -293,7 +339,7 @@ def _describe(votes: Preferences, fit: _Fit, weights: Floats, kin: list[list[str
     return Leaderboard(
         rank_all(votes.systems, strengths, own, played),
         dict(zip(votes.systems, rates, strict=True)),
-        _list_judges(votes, fit, weights, covariance),
+        _list_judges(votes, weights, covariance, measured),
         kin,
         share("first"),
         share("length"),
@@ -303,27 +349,34 @@ def _describe(votes: Preferences, fit: _Fit, weights: Floats, kin: list[list[str
     )
 
 
-def _scale_strengths(n: int, fit: _Fit, covariance: Floats) -> tuple[Floats, Floats]:
-    """Return strengths as the average judge of this panel sees them, and their covariance."""
-    centering, own = np.eye(n) - 1 / n, fit.block["reliability"]
-    trust, jump = fit.at[own], np.zeros((n, len(fit.at)))
-    unit, centered = float(trust.mean()), centering @ fit.at[:n]
-    jump[:, :n] = unit * centering
-    jump[:, own] = centered[:, None] / len(trust)
-    return unit * centered, jump @ covariance @ jump.T
+def _measure_judges(n: int, fit: _Fit) -> tuple[Floats, Floats]:
+    """Return how far each judge follows the strengths, and its derivatives by the parameters.
+
+    r_j theta' (theta + delta_j) / theta' theta, theta and delta_j centered.
+    """
+    own, view = fit.block["reliability"], fit.block["view"]
+    theta, jump = fit.at[:n] - fit.at[:n].mean(), np.zeros((own.stop - own.start, len(fit.at)))
+    trust, along = fit.at[own], theta / max(float(theta @ theta), 1e-9)
+    judges, follows = np.arange(len(trust)), np.ones(len(trust))
+    if fit.has("view"):
+        follows += fit.at[view].reshape(-1, n) @ along
+        places = view.start + judges[:, None] * n + np.arange(n)
+        jump[judges[:, None], places] = trust[:, None] * along
+    jump[judges, own.start + judges] = follows
+    return trust * follows, jump
 
 
 def _list_judges(
-    votes: Preferences, fit: _Fit, weights: Floats, covariance: Floats
+    votes: Preferences, weights: Floats, covariance: Floats, measured: tuple[Floats, Floats]
 ) -> list[dict[str, Any]]:
     """Return the judges, the most reliable first."""
-    counts, own = np.bincount(votes.judge, minlength=len(votes.judges)), fit.block["reliability"]
-    unit = float(fit.at[own].mean())
-    trust, spread = fit.at[own] / unit, np.diag(covariance)[own] / unit**2
+    counts, (trust, jump) = np.bincount(votes.judge, minlength=len(votes.judges)), measured
+    unit = float(trust.mean())
+    spread = np.einsum("jp,pq,jq->j", jump, covariance, jump) / unit**2
     return [
         {
             "name": votes.judges[j],
-            "reliability": Estimate.of(trust[j], spread[j]),
+            "reliability": Estimate.of(trust[j] / unit, spread[j]),
             "weight": float(weights[j]),
             "comparisons": int(counts[j]),
         }

@@ -1,10 +1,16 @@
 from datetime import date
 
 import ibis
+import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 
+from unelisa.ehr.omop.cohort import list_cohort
+from unelisa.ehr.omop.counts import PatientCounts, find_related
 from unelisa.ehr.omop.database import OmopTables
 from unelisa.ehr.omop.datamart import TABLES
+from unelisa.ehr.omop.persons import Limits, date_anchors, describe_persons, list_flaws
 from unelisa.ehr.omop.records import (
     as_day,
     as_number,
@@ -16,8 +22,11 @@ from unelisa.ehr.omop.records import (
     list_days,
     list_patients,
     list_spans,
+    name_concepts,
 )
 from unelisa.ehr.omop.requests import DOMAINS, CountRequest, parse_request
+from unelisa.ehr.rules.atlas import parse_definition
+from unelisa.ehr.rules.members import Scope, find_members
 from unelisa.errors import RecordsError
 
 KINDS = {"bigint": "int64", "integer": "int32", "date": "date", "timestamp": "timestamp"}
@@ -36,6 +45,7 @@ ASKED = [
     "PROC.source:12+",
     "CONCEPT.era:12",
 ]
+ENGINES = ("pyspark", "databricks", "snowflake", "bigquery", "mssql")
 # tables that the simulated datamart does not have
 OTHERS = {one.table: one for one in DOMAINS.values() if one.table not in TABLES}
 
@@ -51,7 +61,7 @@ def shape(table):
     return {name.strip('"'): KINDS.get(kind.strip(","), "string") for name, kind, *_ in columns}
 
 
-@pytest.mark.parametrize("engine", ["pyspark", "databricks", "snowflake", "bigquery", "mssql"])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_the_same_expressions_compile_for_other_engines(engine):
     tables = OmopTables([*TABLES, *OTHERS], lambda name: ibis.table(shape(name), name=name))
     request = CountRequest.of(ASKED, entry=["ICD:714.%", "LAB:12"], window=("2001-01-01", None))
@@ -68,6 +78,59 @@ def test_the_same_expressions_compile_for_other_engines(engine):
         # the quote is escaped, so that what follows it stays inside the text
         assert "X'; DROP" not in sql.replace("\\'", "").replace("''", "")
     assert "note" in ibis.to_sql(count_contacts(tables, "note_count", (None, None)), dialect=engine)
+
+
+ATLAS = {
+    "ConceptSets": [
+        {
+            "id": 0,
+            "expression": {
+                "items": [{"concept": {"CONCEPT_ID": 80809}, "includeDescendants": True}]
+            },
+        }
+    ],
+    "PrimaryCriteria": {
+        "CriteriaList": [
+            {"ConditionOccurrence": {"CodesetId": 0, "Age": {"Value": 18, "Op": "gte"}}},
+            {"Measurement": {"CodesetId": 0, "ValueAsNumber": {"Value": 6.5, "Op": "gt"}}},
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES[1:])
+def test_the_queries_on_patients_cohorts_and_definitions_compile_for_other_engines(
+    engine, monkeypatch
+):
+    queries = []
+
+    def compile_only(table, **_):
+        queries.append(ibis.to_sql(table, dialect=engine))
+        content = pa.Table.from_pylist([], table.schema().to_pyarrow())
+        if "person" in content.column_names or "concept" in content.column_names:
+            return content
+        nothing = [pa.nulls(1, one.type) for one in content.schema]
+        return pa.table(dict(zip(content.column_names, nothing, strict=True)))
+
+    monkeypatch.setattr(ibis.expr.types.Table, "to_pyarrow", compile_only)
+    tables = OmopTables([*TABLES, *OTHERS], lambda name: ibis.table(shape(name), name=name))
+    request = CountRequest.of(ASKED, window=("2001-01-01", None))
+    request = request.around(["ICD:714.%"], before=365, after=0)
+    anchors, spans = request.features[-2:], list_spans(tables, request)
+    nobody, window = pd.Index(np.array([], dtype=np.int64)), request.record_window
+    describe_persons(tables, nobody, Limits("female", (12, 55)), window, spans)
+    date_anchors(tables, request, anchors, nobody, np.array([]))
+    counts = PatientCounts(pd.DataFrame(index=nobody), (), {}, {})
+    assert list_flaws(tables, request, counts)
+    find_related(tables, request, anchors)
+    name_concepts(tables, ["ICD:714.0", "CONCEPT:80809"])
+    list_cohort(tables, nobody.to_numpy(), 1, anchors, window, spans)
+    find_members(tables, parse_definition(ATLAS), Scope(window, spans))
+    asked = "".join(queries)
+    used = ("person", "observation_period", "visit_occurrence", "concept", "concept_ancestor")
+    for table in (*used, "condition_occurrence", "measurement", "note"):
+        assert table in asked
+    assert len(queries) > 15
 
 
 @pytest.mark.parametrize(
