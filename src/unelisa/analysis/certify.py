@@ -192,10 +192,7 @@ def _state(
         "status": np.array([LOOK, CERTIFIED, GOLD], dtype=object)[state],
     }
     facts = {
-        "error": asked.error,
-        "confidence": asked.confidence,
-        "per": asked.per,
-        "loss": asked.loss,
+        **{name: getattr(asked, name) for name in ("error", "confidence", "per", "loss")},
         "looks": "once" if asked.once else "any",
         "n_items": len(gold),
         "n_certified": n_certified,
@@ -217,9 +214,8 @@ def _state(
         most = np.inf if asked.loss == "squared" else 1.0
         facts["certifiable_error"] = round(min(float(np.nanmax(reached)), most), 4)
     facts["guarantee"] = _put_into_words(facts)
-    return Guarantee(
-        pd.DataFrame(columns), n_certified, n_gold, asked.error, asked.confidence, facts
-    )
+    table = pd.DataFrame(columns)
+    return Guarantee(table, n_certified, n_gold, asked.error, asked.confidence, facts)
 
 
 _WHAT = {
