@@ -74,7 +74,8 @@ def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     run.check(certificate, tables=(out, draw), inputs=(*files, gold))
     shares = options.read_promise(error, confidence)
     model, votes = open_model(files[0], files[1:], form, 1)
-    screen, asked = run.screen(out, draw), {"looks": looks}
+    screen = run.screen(out, draw)
+    asked: dict[str, Any] = {"looks": looks}
     if gold is None:
         part = None if share is None else options.read_share("--share", share)
         with busy("planning"):
@@ -93,7 +94,7 @@ def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     asked |= {"per": per, "loss": loss}
     asked["drawn"] = read_design(gold) if gold_drawn == RANDOM else gold_drawn
     with busy("certifying"):
-        found = certify_labels(model, votes, known, *shares, **asked)  # type: ignore[arg-type]
+        found = certify_labels(model, votes, known, *shares, **asked)
     facts, table = found.certificate, found.labels.copy()
     table["probability"] = [f"{x:.6g}" for x in table["probability"]]
     with run.files() as written:
