@@ -33,6 +33,7 @@ from unelisa.jury.gold import read_gold, read_gold_codes
 from unelisa.jury.grades import PASS
 from unelisa.jury.panel import describe_jury, find_truth
 from unelisa.jury.systems import Truth
+from unelisa.outputs import make_plain
 from unelisa.report.findings import collect_findings
 from unelisa.report.labels import label_columns, label_rows
 from unelisa.report.page import render_report, require_jinja
@@ -182,7 +183,7 @@ def _describe(
         "failures": panel.failures,
         "checks": panel.checks,
         "notes": [*panel.notes],
-        "human_kappa": kappas,
+        "human_kappa": make_plain(kappas),
         "n_questions": len(set(asked.values())),
     }
 
