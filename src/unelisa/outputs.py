@@ -186,10 +186,6 @@ def _remove(folder: Path) -> None:
 
 def make_plain(value: Any) -> Any:
     """Return a value that JSON can hold: None for NaN, the type's name for other objects."""
-    if isinstance(value, dict):
-        return {key: make_plain(x) for key, x in value.items()}
-    if isinstance(value, list | tuple):
-        return [make_plain(x) for x in value]
     if hasattr(value, "dtype") and value.ndim == 0:
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
