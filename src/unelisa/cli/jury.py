@@ -16,12 +16,7 @@ from unelisa.analysis.suggestions.smaller import find_smaller_panel
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.fitting import LONGEST_FAMILIES, fit_model, tell_worst
-from unelisa.cli.leaderboards import (
-    describe_means,
-    fill_table,
-    show_without_labels,
-    tabulate_means,
-)
+from unelisa.cli.leaderboards import fill_table, show_without_labels
 from unelisa.cli.screen import (
     bare_table,
     busy,
@@ -33,14 +28,10 @@ from unelisa.cli.screen import (
 )
 from unelisa.errors import ModelError, VotesError
 from unelisa.jury import SOURCES, Jury, Logs, read_logs
+from unelisa.jury.coefficients import compare_with_gold
+from unelisa.jury.gold import read_gold, read_gold_codes
 from unelisa.jury.grades import PASS
-from unelisa.jury.panel import (
-    compare_with_gold,
-    describe_jury,
-    find_truth,
-    read_gold,
-    read_gold_codes,
-)
+from unelisa.jury.panel import describe_jury, find_truth
 from unelisa.jury.systems import Truth
 from unelisa.report.findings import collect_findings
 from unelisa.report.labels import label_columns, label_rows
@@ -50,11 +41,9 @@ from unelisa.report.wording import (
     show_difference,
     show_labels_needed,
     show_lean,
-    show_pass_rate,
     show_rank,
     show_smaller_panel,
     show_verdict,
-    show_worth,
 )
 
 MOST_PAIRS = 10  # of systems, on the terminal
@@ -138,34 +127,34 @@ def jury(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     y = panel.gold or None if gold is None else read_gold(gold, panel).as_gold()
     seconds, notes = fit_model(model, panel, y)
     judged = Judged.of(model, panel)
-    data = _describe(model, judged, panel, y, (jobs, show_items)) | describe_means(found, cut)
+    data = _describe(model, judged, panel, y, (jobs, show_items))
     with busy("writing"), output_files(force) as files:
         files.write_csv(out, label_columns(judged), label_rows(judged))
         if report is not None:
             findings = collect_findings(model, judged, None, seconds, notes, show_items=show_items)
-            if findings["prevalence"] is not None:  # the gold labels of systems may correct it
-                rate = data["pass_rate"]
-                findings["prevalence"] |= {end: rate[end] for end in ("share", "low", "high")}
             named = ", ".join(path.name for path in logs)
             files.write_text(report, render_report({**findings, "jury": data}, judged, named))
         files.write_json(json, {"kind": "votes", "source": panel.source, **data})
     screen = results(quiet=quiet or STDOUT in (out, json))
     show_jury(screen, panel, model, data)
     tell_written(screen, out, report, json)
-    tell_end(screen, *sum_up(data, report), "judges")
+    tell_end(screen, *sum_up(data))
     options.end_strictly(strict, model)
 
 
-def sum_up(found: dict[str, Any], report: Path | None = None) -> tuple[str, str, str]:
-    """Return how far to trust the panel, its worst judges if they are known, and what is next."""
-    known = any(row["accuracy"] is not None for row in found["judges"])
-    trust, then = "nothing speaks against the panel", ""
+def sum_up(found: dict[str, Any]) -> tuple[str, str, str]:
+    """Return how far to trust the panel, its worst judges, and what is next."""
     if found["reliable"] is False:
-        trust = "not without labels of your own"
-        then = "label some items by hand and pass them with --gold gold.csv"
-    elif report is None:
-        then = "--report jury.html shows systems, judges and items to look at"
-    return trust, tell_worst(found["judges"]) if known else "", then
+        return (
+            "not without labels of your own",
+            tell_worst(found["judges"]),
+            ("label some items by hand and pass them with --gold gold.csv"),
+        )
+    return (
+        "nothing speaks against the panel",
+        tell_worst(found["judges"]),
+        ("--report jury.html shows systems, judges and items to look at"),
+    )
 
 
 def _refuse_outputs(*given: Path | None) -> None:
@@ -247,10 +236,7 @@ def show_jury(screen: Console, panel: Jury, model: Aggregator, found: dict[str, 
         screen.print()
         for line in describe_differences(rate):
             screen.print(line)
-    if "scores" in found:
-        screen.print(tabulate_means(found["scores"]))
-        screen.print()
-    screen.print(printable(show_worth(found), longest=2000), style="bold")
+    screen.print(printable(tell_worth(found), longest=2000), style="bold")
     screen.print(tell_read(panel, found))
     if found["alpha"] is not None:
         scale = "ordinal" if panel.ordered else "nominal"
@@ -263,12 +249,32 @@ def show_jury(screen: Console, panel: Jury, model: Aggregator, found: dict[str, 
         more = len(family) - LONGEST_FAMILIES
         screen.print(Text("Family: ") + names + (f" and {more} more." if more > 0 else "."))
     if rate is not None:
-        screen.print(Text(show_pass_rate(rate)) + _name_pass(model))
+        screen.print(Text(f"Estimated pass rate {_show_share(rate)}") + _name_pass(model))
     screen.print()
     screen.print(judge_table(found["judges"]))
     screen.print()
     for line in describe_doubts(found):
         screen.print(line)
+
+
+def tell_worth(found: dict[str, Any]) -> str:
+    """Return how many independent judges the panel is, and which ones add nothing.
+
+    Examples
+    --------
+    >>> worth = {"effective_judges": 2.7, "effective_judges_low": 2.1, "effective_judges_high": 3.6}
+    >>> tell_worth({**worth, "n_judges": 9, "cheaper_panel": {"drop": ["gpt", "llama"]}})
+    '9 judges are worth about 2.7 independent ones (2.1 to 3.6); gpt and llama add nothing.'
+    """
+    who, worth = count_noun(found["n_judges"], "judge"), found["effective_judges"]
+    if worth is None:
+        return f"{who}: their agreement does not exceed chance, so that nothing can be estimated."
+    low, high = found["effective_judges_low"], found["effective_judges_high"]
+    reach = "" if low is None else f" ({low:.1f} to {high:.1f})"
+    dropped = [name[:60] for name in found["cheaper_panel"]["drop"]]
+    more = f"; {' and '.join(dropped)} add{'s' if len(dropped) == 1 else ''} nothing"
+    be = "is" if found["n_judges"] == 1 else "are"
+    return f"{who} {be} worth about {worth:.1f} independent ones{reach}{more if dropped else ''}."
 
 
 def tell_read(panel: Jury, found: dict[str, Any]) -> str:
