@@ -63,9 +63,6 @@ def test_abstentions_need_a_declared_coding():
 
 
 def test_what_dask_cannot_hold_is_refused():
-    long = pd.DataFrame({"item": [1, 1, 2], "voter": list("aba"), "vote": [0, 1, 1]})
-    with pytest.raises(VotesError, match="pivot it"):
-        Votes.of(dd.from_pandas(long, npartitions=1))
     with pytest.raises(VotesError, match="1 dimension"):
         Votes.of(da.ones(10, chunks=5))
     with pytest.raises(VotesError, match="every cell is missing"):

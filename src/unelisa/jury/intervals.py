@@ -1,6 +1,6 @@
 """Estimates with intervals, and the ranks that differences between systems allow."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -76,8 +76,24 @@ def bound_ranks(n: int, wins: Iterable[tuple[int, int]]) -> list[tuple[int, int]
     return [(1 + up, n - down) for up, down in zip(above, below, strict=True)]
 
 
-def rank_all(values: Floats, covariance: Floats) -> list[tuple[int, int]]:
-    """Return the ranks that all differences together allow."""
+class Ranked(NamedTuple):
+    """A system on a leaderboard."""
+
+    system: str
+    estimate: Estimate
+    n: int  # answers or comparisons
+    rank_low: int
+    rank_high: int
+
+
+def rank_all(
+    names: Sequence[str], values: Floats, covariance: Floats, counts: NDArray[np.intp]
+) -> list[Ranked]:
+    """Return the systems, the best first, with the ranks that all differences together allow."""
     clear = (gap for gap in compare_all(values, covariance) if abs(gap.value) > gap.reach)
     wins = ((gap.one, gap.other) if gap.value > 0 else (gap.other, gap.one) for gap in clear)
-    return bound_ranks(len(values), wins)
+    ranks, spread = bound_ranks(len(values), wins), np.diag(covariance)
+    return [
+        Ranked(names[g], Estimate.of(values[g], spread[g]), int(counts[g]), *ranks[g])
+        for g in np.argsort(-values, kind="stable")
+    ]

@@ -52,7 +52,7 @@ MOST_COMPARED = 60  # systems: 1,770 pairs
 LEAST_MERIT = 0.05  # of a judge in the test: rate of true passes minus that of false ones
 LEAST_GOLD = 10  # gold labels of each system that correct its rate
 FEW = 0.5  # squared labels that are added to the error: few labels may all be alike
-MOST_SPREAD = 10.0
+MOST_SPREAD, SAME = 10.0, 1e-6
 TOGETHER_READ = 4096  # questions whose errors are in memory at once
 LEAST_JUDGES, LEAST_ANSWERS, DOUBT = 3, 20, 0.05  # of the test for interactions, and its level
 ASSUMPTION = "no judge favors a system; gold labels of each system's answers would check it"
@@ -121,7 +121,9 @@ def describe_systems(
         rate_system(str(name), [asked[i] for i in own], views, own)
         for own, name in zip(places, names, strict=True)
     ]
-    corrected = truth is not None and all(_has_gold(truth, own) for own in places) and bool(names)
+    passed = np.full(len(known), np.nan) if truth is None else truth.passed
+    counts = [int(np.isfinite(passed[own]).sum()) for own in places]
+    corrected = min(counts, default=0) >= LEAST_GOLD
     if corrected and truth is not None:
         trust = tune_trust(truth)
         found = [
@@ -134,7 +136,8 @@ def describe_systems(
     places_of = {one.name: k for k, one in enumerate(found)}
     wins = [(places_of[x["better"]], places_of[x["worse"]]) for x in pairs if x["holds"]]
     ranks = bound_ranks(len(found), wins) if pairs else [None] * len(found)
-    return {
+    whole = _join_systems(found) if corrected and (known != "").all() else {}
+    return whole | {
         "systems": [
             _describe_system(one, rank, bounded) for one, rank in zip(found, ranks, strict=True)
         ],
@@ -142,6 +145,15 @@ def describe_systems(
         "assumption": "" if corrected or len(found) < 2 else ASSUMPTION,
         "favors": [favor._asdict() for favor in favors],
     }
+
+
+def _join_systems(systems: list[System]) -> dict[str, float]:
+    """Return the pass rate of all items by the corrected rates of their systems."""
+    sizes = np.array([len(one.errors) for one in systems]) / sum(len(x.errors) for x in systems)
+    share, errors = float(sizes @ [one.share for one in systems]), sizes @ list_errors(systems)
+    few = sum(FEW * (size / len(x.errors)) ** 2 for size, x in zip(sizes, systems, strict=True))
+    reach = float(ndtri((1 + LEVEL) / 2) * np.sqrt(errors @ errors + few))
+    return {"share": share, "low": max(share - reach, 0.0), "high": min(share + reach, 1.0)}
 
 
 def _describe_system(one: System, rank: tuple[int, int] | None, bounded: bool) -> dict[str, Any]:
@@ -167,10 +179,6 @@ def _name_questions(
     if questions:
         return [questions.get(item, item) for item in items]
     return [item.removeprefix(f"{name} / ") for item, name in zip(items, known, strict=True)]
-
-
-def _has_gold(truth: Truth, items: NDArray[np.intp]) -> bool:
-    return int(np.isfinite(truth.passed[items]).sum()) >= LEAST_GOLD
 
 
 def tune_trust(truth: Truth) -> float:
@@ -276,6 +284,14 @@ def _move_together(passing: Floats, ends: list[float]) -> list[Floats]:
     odds = logit(np.clip(passing, FLAT, 1 - FLAT))
     offsets = [find_offset(np.sort(odds), end) or 0.0 for end in ends]
     return [passing, *(expit(odds + offset) for offset in offsets)]
+
+
+def shift_mean(passing: Floats, items: NDArray[np.bool_], share: float) -> Floats:
+    """Return probabilities whose mean over some items is a share: all log-odds move together."""
+    odds = logit(np.clip(passing, FLAT, 1 - FLAT))
+    if abs(passing[items].mean() - share) < SAME:
+        return passing
+    return np.asarray(expit(odds + (find_offset(np.sort(odds[items]), share) or 0.0)))
 
 
 def rate_system(

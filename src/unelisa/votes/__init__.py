@@ -41,7 +41,14 @@ from unelisa.votes.coding import (
     warn_of_classes,
 )
 from unelisa.votes.columns import Label, spell_name
-from unelisa.votes.frames import NO_COLUMNS, ColumnNames, as_frame, find_similar_names, list_names
+from unelisa.votes.frames import (
+    NO_COLUMNS,
+    ColumnNames,
+    as_frame,
+    find_similar_names,
+    list_names,
+    long_columns,
+)
 from unelisa.votes.partitioned import is_partitioned, read_partitions
 
 Floats = NDArray[np.float64]
@@ -152,7 +159,12 @@ class Votes:
             return table
         coding = declare_order(coding, order)
         if is_partitioned(table):
-            return cls.of_assembled(read_partitions(table, coding))
+            long = long_columns(map(str, getattr(table, "columns", ())), (item, voter, vote))
+            if None in long:
+                return cls.of_assembled(read_partitions(table, coding))
+            from unelisa.votes.shuffled import read_long  # noqa: PLC0415 - for Dask only
+
+            return cls.of_assembled(read_long(table, long, coding, duplicates))
         if sp.issparse(table):
             return cls.of_assembled(assemble_sparse(table, coding))
         if (frame := as_frame(table)) is not None:

@@ -146,7 +146,12 @@ def assemble_long(
     rows = {label: column.first_row(label) for label in labels}
     found = {x: f"in {table.locate(rows[x])}" for x in sorted(rows, key=rows.__getitem__)}
     settled = settle(found, coding, [column])
-    votes = column.encode(settled.votes)
+    matrix = list_votes(table, column.encode(settled.votes), duplicates)
+    return Assembled(hold_sparse(matrix), items.names, voters.names, settled)
+
+
+def list_votes(table: LongVotes, votes: NDArray[np.int8], duplicates: Duplicates) -> Any:
+    """Return the coded votes as a sparse matrix of items x voters, each cell once."""
     if not votes.all():  # a row without a vote does not repeat one with a vote
         cast = np.flatnonzero(votes)
         table, votes = _pick_rows(table, cast), votes[cast]
@@ -154,7 +159,7 @@ def assemble_long(
     if _repeats(matrix):
         kept = _pick_votes(table, votes, duplicates)
         matrix = _list_by_item(_pick_rows(table, kept), votes[kept])
-    return Assembled(hold_sparse(matrix), items.names, voters.names, settled)
+    return matrix
 
 
 def _pick_rows(table: LongVotes, kept: NDArray[np.intp]) -> LongVotes:

@@ -115,7 +115,7 @@ def _split(table: Any) -> tuple[list[Any], list[str] | None]:
     if item is not None and voter is not None and vote is not None:
         raise VotesError(
             "a long table in Dask partitions may have an item's votes in several partitions; "
-            "pivot it to one row per item, or read its files with read_votes"
+            "pass Votes.of(table), which brings them together"
         )
     return list(table.to_delayed()), [str(name) for name in columns if str(name) != item]
 
