@@ -166,7 +166,7 @@ def test_options_are_spelled_as_options(refused, tmp_path):
     path = tmp_path / "log.jsonl"
     path.write_text('{"run_id": "Xylophon7", "key": "strict", "score": 0.7}\n')
     told = refused("jury", path)
-    assert "1 judges and 1 answers with scores are too few" in told
+    assert "scores of 1 judge on 1 answer are too few for means" in told
     assert refused("jury", path, "--out", tmp_path / "x.csv").endswith("passes with --cut")
     assert "Xylophon7" not in told
     path.write_text('{"item": 1, "judge": 2, "run_id": 1, "key": "k", "score": 0}\n')
