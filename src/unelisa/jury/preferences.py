@@ -79,7 +79,6 @@ class Preferences:
         """Return the preferences that logs hold."""
         if not panel.preferences:
             raise VotesError("the logs hold no preferences between two answers")
-        panel.tell_failures()
         return cls.of_rows(panel.preferences)
 
     @classmethod

@@ -57,11 +57,9 @@ class Scores:
         return {name: Range(min(x), max(x), len(x)) for name, x in own.items() if len(x)}
 
     @classmethod
-    def of(cls, panel: "Panel", tell: bool = True) -> "Scores":
-        """Return the scores that logs hold; `tell` warns of judgments that failed."""
+    def of(cls, panel: "Panel") -> "Scores":
+        """Return the scores that logs hold."""
         keys, judges, rows, columns, values = panel.list_scores()
-        if tell:
-            panel.tell_failures()
         systems = sorted({key.system for key in keys})
         questions = {key.question: k for k, key in enumerate(keys)}
         return cls(
