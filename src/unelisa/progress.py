@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from functools import lru_cache
 from time import perf_counter
@@ -79,28 +79,29 @@ def show_progress(
     if not (console.is_terminal if wanted is None else wanted):
         yield lambda *_: None
         return
-    from rich import errors, progress  # noqa: PLC0415
-
-    columns = (
-        progress.TextColumn("{task.description}", markup=False),
-        progress.BarColumn(),
-        progress.TextColumn("{task.completed:,} of {task.total:,}"),
-        progress.TimeElapsedColumn(),
-        progress.TimeRemainingColumn(),
-    )
-    # a speed of the last five minutes covers a round over cheap and expensive steps
-    bar = progress.Progress(
-        *columns, console=console, transient=console.is_terminal, speed_estimate_period=300
-    )
     with ExitStack() as shown, show_fits_in(lambda _: None):
-        with suppress(errors.LiveError):  # before rich 14.1 a command's status excludes a bar
-            shown.enter_context(bar)
+        # a speed of the last five minutes covers a round over cheap and expensive steps
+        settings = {"transient": console.is_terminal, "speed_estimate_period": 300}
+        bar = _open_bar(shown, "{task.completed:,} of {task.total:,}", timed=True, **settings)
         task = bar.add_task(doing, total=total)
 
         def advance(steps: int, doing: str | None = None) -> None:
             bar.update(task, advance=steps, description=doing)
 
         yield advance
+
+
+def _open_bar(shown: ExitStack, text: str, *, timed: bool = False, **settings: Any) -> Any:
+    """Return a bar on the console, until the stack closes."""
+    from rich import errors, progress  # noqa: PLC0415
+
+    columns = [progress.TextColumn("{task.description}", markup=False), progress.BarColumn()]
+    columns += [progress.TextColumn(text)]
+    columns += [progress.TimeElapsedColumn(), progress.TimeRemainingColumn()] if timed else []
+    bar = progress.Progress(*columns, console=asides(), **settings)
+    with suppress(errors.LiveError):  # before rich 14.1 there is one display at a time
+        shown.enter_context(bar)
+    return bar
 
 
 class _Work:
@@ -163,16 +164,13 @@ def show_fit(doing: str) -> Iterator[None]:
             _work.reset(before)
 
 
-@contextmanager
-def until(share: float) -> Iterator[None]:
-    """Count the work of this block as a stage that goes up to a share of the enclosing one."""
+def until(share: float) -> AbstractContextManager[None]:
+    """Count the work of a block as a stage that goes up to a share of the enclosing one."""
     work = _work.get()
     if work is None:
-        yield
-        return
+        return nullcontext()
     low, high = work.stage
-    with work.staying_below(low + share * (high - low)):
-        yield
+    return work.staying_below(low + share * (high - low))
 
 
 def each(things: Sequence[Thing]) -> Iterator[Thing]:
@@ -182,15 +180,12 @@ def each(things: Sequence[Thing]) -> Iterator[Thing]:
             yield thing
 
 
-@contextmanager
-def another() -> Iterator[None]:
-    """Count the work of this block as one of an unknown number of rounds of the present stage."""
+def another() -> AbstractContextManager[None]:
+    """Count the work of a block as one of an unknown number of rounds of the present stage."""
     work = _work.get()
     if work is None:
-        yield
-        return
-    with work.staying_below(work.done + PACE * (work.stage[1] - work.done)):
-        yield
+        return nullcontext()
+    return work.staying_below(work.done + PACE * (work.stage[1] - work.done))
 
 
 def _open_display(doing: str, shown: ExitStack) -> Show | None:
@@ -216,20 +211,11 @@ def _show_on_terminal(doing: str, shown: ExitStack) -> Show:
 
     def show(percent: int) -> None:
         if not tasks:
-            from rich import errors, progress  # noqa: PLC0415
-
-            columns = (
-                progress.TextColumn("{task.description}", markup=False),
-                progress.BarColumn(),
-                progress.TaskProgressColumn(),
-            )
             # what other threads print to stdout stays there
-            bar = progress.Progress(
-                *columns, console=asides(), transient=True, redirect_stdout=False
+            bar = _open_bar(
+                shown, "{task.percentage:>3.0f}%", transient=True, redirect_stdout=False
             )
             tasks.extend([bar, bar.add_task(doing, total=100, completed=percent)])
-            with suppress(errors.LiveError):  # before rich 14.1 there is one display at a time
-                shown.enter_context(bar)
         tasks[0].update(tasks[1], completed=percent)
 
     return show

@@ -142,7 +142,8 @@ def test_gold_labels_come_from_a_file(run, refused, panel, tmp_path):
     gold = tmp_path / "gold.csv"
     gold.write_text("item,label\n" + "".join(f"model-a / q{i},pass\n" for i in range(15)))
     out = tmp_path / "labels.csv"
-    assert run("jury", panel, "--gold", gold, "--out", out).exit_code == 0
+    result = run("jury", panel, "--gold", gold, "--out", out)
+    assert "Cohen's kappa with the gold labels: copy " in result.stdout
     labels = pd.read_csv(out).set_index("item")
     known = labels.loc[[f"model-a / q{i}" for i in range(15)]]
     assert (known.label == "pass").all()
@@ -165,7 +166,7 @@ def test_options_are_spelled_as_options(refused, tmp_path):
     path = tmp_path / "log.jsonl"
     path.write_text('{"run_id": "Xylophon7", "key": "strict", "score": 0.7}\n')
     told = refused("jury", path)
-    assert "1 judges and 1 answers with scores are too few" in told
+    assert "scores of 1 judge on 1 answer are too few for means" in told
     assert refused("jury", path, "--out", tmp_path / "x.csv").endswith("passes with --cut")
     assert "Xylophon7" not in told
     path.write_text('{"item": 1, "judge": 2, "run_id": 1, "key": "k", "score": 0}\n')

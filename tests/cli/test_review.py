@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from review.reviewing import Browser, answer_to
-from unelisa.cli.phenotype import read_charts
+from unelisa.cli.phenotype_reviews import read_charts
 from unelisa.review.server import ReviewServer
 
 CHARTS = "person_id,label,probability,drawn\n7,,0.9,0.5\n8,,0.2,0.25\n"

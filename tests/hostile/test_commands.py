@@ -1,6 +1,7 @@
 """Odd outputs, models and settings of a command: exit code 2, one sentence, nothing changed."""
 
 import gzip
+import json
 import os
 import subprocess
 import sys
@@ -269,6 +270,17 @@ def test_outputs_that_exist_are_replaced_whole(folder):
     before = look_at(folder)
     assert run(*fit).exit_code == 2
     assert look_at(folder) == before
+
+
+def test_coefficients_that_one_gold_label_leaves_open_are_null(folder):
+    """NaN is no JSON: it ended the command as a bug."""
+    rows = [{"item": item, "judge": f"j{s}", "label": "no"} for item in ITEMS for s in range(3)]
+    rows += [{"item": item, "judge": "eve", "label": "yes"} for item in ITEMS]
+    (folder / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "gold.csv").write_text(f"item,label\n{ITEMS[0]},no\n")
+    result = run(*split("jury log.jsonl --gold gold.csv --json new.json"))
+    assert result.exit_code == 0, result.output
+    assert json.loads((folder / "new.json").read_text())["human_kappa"]["j0"]["kappa"] is None
 
 
 def test_a_damaged_file_among_many_is_named_and_gets_no_labels(folder):

@@ -34,6 +34,7 @@ def test_both_games_are_read_in_their_own_order_and_an_error_abstains(logs):
             0,
         ),
         ('{"id": 1, "judge": "x", "model_a": "p", "model_b": "q", "winner": "q"}', 1),
+        ('{"id": 1, "model_a": "p", "model_b": "q", "winner": "model_b"}', 1),
         ('{"id": 1, "judge": "x", "model_a": "p", "model_b": "q", "winner": "tie (bothbad)"}', 2),
     ],
 )

@@ -58,7 +58,7 @@ def test_logs_become_scores_and_too_few_are_refused():
         panel.add(Verdict(item, "x", 0.1 * item, "one"))
     scores = Scores.of(panel)
     assert scores.values.tolist() == pytest.approx([0.0, 0.1, 0.2, 0.3])
-    with pytest.raises(VotesError, match="1 judges and 4 answers"):
+    with pytest.raises(VotesError, match="scores of 1 judge on 4 answers are too few.*cut=0.5"):
         fit_scores(scores)
     panel.add(Verdict(9, "x", "good"))
     with pytest.raises(VotesError, match="no scores"):

@@ -14,7 +14,6 @@ from unelisa.kernels.tally import (
     compare_sparse_classes,
     compare_voters,
     count_ones,
-    count_votes,
     pack_votes,
     tally_sparse,
     tally_votes,
@@ -140,14 +139,6 @@ def test_a_part_of_the_items_is_packed_alone():
     part = packed(np.ascontiguousarray(votes[:, 70:190]))
     for one, other in zip(packed(votes, 70, 190), part, strict=True):
         assert np.array_equal(one, other)
-
-
-def test_votes_are_counted():
-    votes = votes_of(150, 4, 0.3)
-    counts = np.zeros((4, 2), np.int64)
-    count_votes(*packed(votes), counts)
-    assert np.array_equal(counts[:, 0], (votes != 0).sum(axis=1))
-    assert np.array_equal(counts[:, 1], (votes > 0).sum(axis=1))
 
 
 @pytest.mark.parametrize("n_items", [1, 64, 1000])

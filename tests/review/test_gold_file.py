@@ -112,15 +112,27 @@ def test_no_answer_goes_into_a_file_that_is_not_the_one_that_was_read(tmp_path, 
         assert (path.read_bytes() if path.exists() else None) == left
 
 
-def test_a_lock_of_another_program_is_waited_for_and_then_told(path, monkeypatch):
-    fcntl = pytest.importorskip("fcntl")
+HOLD = """
+import fcntl, sys
+file = open(sys.argv[1], "r+")
+getattr(fcntl, sys.argv[2])(file, fcntl.LOCK_EX)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("kind", ["flock", "lockf"])  # of the file, and of all its bytes
+def test_a_lock_of_another_program_is_waited_for_and_then_told(path, monkeypatch, kind):
+    pytest.importorskip("fcntl")
     write(path, ANSWERS[:1])
     monkeypatch.setattr(gold_file, "PATIENCE", 0.1)
-    with open_gold(path, ITEMS, CLASSES, HEADER) as gold, path.open() as other:
-        fcntl.flock(other, fcntl.LOCK_SH)
-        with pytest.raises(ModelError, match="is locked by another program"), gold.turn():
-            pytest.fail("the turn must not begin")
-        fcntl.flock(other, fcntl.LOCK_UN)
+    program = [sys.executable, "-c", HOLD, str(path), kind]
+    with open_gold(path, ITEMS, CLASSES, HEADER) as gold:
+        with subprocess.Popen(program, stdin=-1, stdout=-1, text=True) as other:
+            assert other.stdout.readline() == "held\n"
+            with pytest.raises(ModelError, match="is locked by another program"), gold.turn():
+                pytest.fail("the turn must not begin")
+            other.communicate()
         with gold.turn():
             gold.add(ANSWERS[1])
     assert write(path, []) == ANSWERS[:2]

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import naive
 import unelisa as ue
 from places import crowd
-from unelisa.errors import VotesError, VotesWarning
+from unelisa.errors import ExpertsWarning, VotesError, VotesWarning
 from unelisa.kernels.l1_logistic import CHUNK
 from unelisa.votes import Votes
 from unelisa.votes import blocks as local_module
@@ -473,7 +473,7 @@ def test_few_votes_in_a_large_table_are_never_a_table():
     votes = Votes.of(matrix)
     assert isinstance(votes.blocks, SparseBlocks)
     assert matrix.nnz == votes.vote_counts().sum()
-    with pytest.warns(VotesWarning):
+    with pytest.warns((VotesWarning, ExpertsWarning)):
         model = ue.MajorityVote().fit(matrix)
     assert model.weights_.sum() == np.count_nonzero(votes.vote_counts())
 

@@ -183,6 +183,7 @@ def test_independent_work_goes_to_the_workers(client):
     assert all(alone for _, _, alone in found)
 
 
+@pytest.mark.filterwarnings("ignore::unelisa.errors.ExpertsWarning")
 def test_warnings_and_errors_of_workers_come_back(client):
     def warn(task):
         return ue.MajorityVote().fit(np.array([[1, -1], [1, 1]])).weights_.tolist()

@@ -4,6 +4,7 @@ import filecmp
 import gzip
 import io
 import json
+import math
 import os
 import re
 import sys
@@ -65,7 +66,8 @@ class OutputFiles:
         if isinstance(content, dict):
             content = {"unelisa": __version__, **content}
         # a control character in a name reaches no terminal: JSON has a way to write it
-        text = escape_controls(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
+        text = json.dumps(_fill_nan(content), indent=2, ensure_ascii=False, allow_nan=False)
+        text = escape_controls(text)
         if path == STDOUT:
             program_output().write(f"{text}\n")
         else:
@@ -221,3 +223,12 @@ def find_kind(path: Path) -> bytes | None:
         if re.match(mark, start):
             return kind
     return next((mark for mark in (_GENERATOR, MARK) if mark in start or mark in end), None)
+
+
+def _fill_nan(value: Any) -> Any:
+    """Return data for JSON, which knows no NaN: None instead."""
+    if isinstance(value, dict):
+        return {key: _fill_nan(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_fill_nan(one) for one in value]
+    return None if isinstance(value, float) and math.isnan(value) else value

@@ -42,6 +42,7 @@ from unelisa.jury.panel import (
     read_gold_codes,
 )
 from unelisa.jury.systems import Truth
+from unelisa.outputs import make_plain
 from unelisa.report.findings import collect_findings
 from unelisa.report.page import render_report, require_jinja
 from unelisa.report.wording import (
@@ -260,12 +261,8 @@ def show_jury(screen: Console, panel: Jury, model: Aggregator, found: dict[str, 
         screen.print()
     screen.print(printable(show_worth(found), longest=2000), style="bold")
     screen.print(tell_read(panel, found))
-    if found["alpha"] is not None:
-        scale = "ordinal" if panel.ordered else "nominal"
-        screen.print(
-            f"Agreement: Krippendorff's alpha {found['alpha']:.2f} ({scale}), Fleiss' kappa "
-            f"{figure(found['fleiss_kappa'], '.2f')}."
-        )
+    for line in describe_agreement(panel, found):
+        screen.print(line)
     for family in found["families"]:
         screen.print(Text("Family: ") + list_names(family, LONGEST_FAMILIES))
     if rate is not None:
@@ -275,6 +272,21 @@ def show_jury(screen: Console, panel: Jury, model: Aggregator, found: dict[str, 
     screen.print()
     for line in describe_doubts(found):
         screen.print(line)
+
+
+def describe_agreement(panel: Jury, found: dict[str, Any]) -> Iterator[Text]:
+    """Yield how far the judges agree with each other, and with gold labels if there are any."""
+    if found["alpha"] is not None:
+        scale = "ordinal" if panel.ordered else "nominal"
+        fleiss = figure(found["fleiss_kappa"], ".2f")
+        yield Text(
+            f"Agreement: Krippendorff's alpha {found['alpha']:.2f} ({scale}), Fleiss' kappa "
+            f"{fleiss}."
+        )
+    if found["human_kappa"]:
+        listed = ((name, make_plain(one["kappa"])) for name, one in found["human_kappa"].items())
+        told = ", ".join(f"{name[:60]} {figure(kappa, '.2f')}" for name, kappa in listed)
+        yield printable(f"Cohen's kappa with the gold labels: {told}.", longest=2000)
 
 
 def tell_read(panel: Jury, found: dict[str, Any]) -> str:

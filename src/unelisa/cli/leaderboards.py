@@ -109,7 +109,7 @@ def describe_means(found: Logs, cut: float | None) -> dict[str, Any]:
     if cut is not None or len(grades) < 4 or not all(isinstance(x, float) for x in grades):
         return {}
     try:
-        scores = describe_scores(fit_scores(Scores.of(found.panel, tell=False)))
+        scores = describe_scores(fit_scores(Scores.of(found.panel)))
     except VotesError:  # too few
         return {}
     return {"scores": scores}

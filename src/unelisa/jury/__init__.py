@@ -119,6 +119,7 @@ def read_logs(paths: Any, **options: Unpack[Options]) -> Logs:
     with limit_memory(options.get("memory")):
         for name, records in _list_inputs(paths, named):
             sources.append(_collect(panel, records, name, source))
+    panel.tell_failures()
     coding = declare_order(options.get("coding", "auto"), options.get("order"))
     return Logs(panel, ", ".join(sorted(set(sources))), coding)
 

@@ -28,17 +28,11 @@ class Estimate(NamedTuple):
         return cls(float(value), float(value) - reach, float(value) + reach)
 
 
-class Gap(NamedTuple):
-    """The difference of two systems by number; all gaps are within `reach` at once."""
+def compare_all(values: Floats, covariance: Floats) -> list[tuple[int, int, float, float]]:
+    """Return all differences of two systems by number: one, other, value, and its reach.
 
-    one: int
-    other: int
-    value: float
-    reach: float
-
-
-def compare_all(values: Floats, covariance: Floats) -> list[Gap]:
-    """Return all differences; their intervals hold together with probability `TOGETHER`."""
+    All of them are within their reach at once with probability `TOGETHER`.
+    """
     pairs = list(combinations(range(len(values)), 2))
     if not pairs:
         return []
@@ -46,7 +40,7 @@ def compare_all(values: Floats, covariance: Floats) -> list[Gap]:
     variances = np.array([spread[a] + spread[b] - 2 * covariance[a, b] for a, b in pairs])
     reach = find_reach(covariance, pairs, variances) * np.sqrt(np.maximum(variances, 0))
     return [
-        Gap(a, b, float(values[a] - values[b]), float(half))
+        (a, b, float(values[a] - values[b]), float(half))
         for (a, b), half in zip(pairs, reach, strict=True)
     ]
 
@@ -90,8 +84,8 @@ def rank_all(
     names: Sequence[str], values: Floats, covariance: Floats, counts: NDArray[np.intp]
 ) -> list[Ranked]:
     """Return the systems, the best first, with the ranks that all differences together allow."""
-    clear = (gap for gap in compare_all(values, covariance) if abs(gap.value) > gap.reach)
-    wins = ((gap.one, gap.other) if gap.value > 0 else (gap.other, gap.one) for gap in clear)
+    clear = [gap for gap in compare_all(values, covariance) if abs(gap[2]) > gap[3]]
+    wins = ((a, b) if gap > 0 else (b, a) for a, b, gap, _ in clear)
     ranks, spread = bound_ranks(len(values), wins), np.diag(covariance)
     return [
         Ranked(names[g], Estimate.of(values[g], spread[g]), int(counts[g]), *ranks[g])

@@ -35,9 +35,10 @@ COLUMNS = frozenset(
 
 def fits(record: Record) -> bool:
     """Return whether a record says which of two answers is better."""
-    game = any(key in record for key, _ in _GAMES)
-    rated = "preference" in record and take_first(record, _FIRST) is not None
-    return game or rated or ("winner" in record and any(key in record for key in _JUDGES))
+    said = "preference" in record or "winner" in record
+    judged = "winner" in record and any(key in record for key in _JUDGES)
+    named = any(key in record for key in _FIRST) and any(key in record for key in _SECOND)
+    return judged or (said and named) or any(key in record for key, _ in _GAMES)
 
 
 def read(records: Iterable[Record]) -> Iterator[Preference]:
@@ -75,6 +76,8 @@ def _name_item(record: Record) -> Any:
 
 
 def _name_judge(record: Record) -> Any:
+    if not any(key in record for key in _JUDGES):
+        return "all"  # as in logs of an arena, whose voters have no names
     judge = require(record, _JUDGES)
     return " ".join(map(str, judge)) if isinstance(judge, list) else judge
 

@@ -54,7 +54,7 @@ SPREAD = {
 FLAT = 5.0  # of strengths and of what all judges share
 STEPS, SETTLED = 200, 1e-8
 ROUNDS, NEAR, LEAST_SPREAD = 20, 0.05, 1e-4  # of estimates of the variance of views
-LEAST_JUDGES, MOST_VIEWS = 3, 1500  # who have views of their own, and how many views
+LEAST_JUDGES, MOST_VIEWS = 3, 600  # who have views of their own, and how many views
 COMMON = 20  # comparisons that two judges share, below which nothing is said of their errors
 KIN = 0.3  # correlation of errors beyond the median from which two judges are of one family
 LEAST_QUESTIONS = 10
@@ -79,7 +79,6 @@ class Preferences:
         """Return the preferences that logs hold."""
         if not panel.preferences:
             raise VotesError("the logs hold no preferences between two answers")
-        panel.tell_failures()
         return cls.of_rows(panel.preferences)
 
     @classmethod

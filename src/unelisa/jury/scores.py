@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from unelisa.errors import VotesError
-from unelisa.jury.grades import Range, find_mixed
+from unelisa.errors import Hint, VotesError
+from unelisa.jury.grades import Range, find_mixed, suggest_cut
 from unelisa.jury.intervals import Estimate, Ranked, rank_all
 
 if TYPE_CHECKING:
@@ -57,11 +57,9 @@ class Scores:
         return {name: Range(min(x), max(x), len(x)) for name, x in own.items() if len(x)}
 
     @classmethod
-    def of(cls, panel: "Panel", tell: bool = True) -> "Scores":
-        """Return the scores that logs hold; `tell` warns of judgments that failed."""
+    def of(cls, panel: "Panel") -> "Scores":
+        """Return the scores that logs hold."""
         keys, judges, rows, columns, values = panel.list_scores()
-        if tell:
-            panel.tell_failures()
         systems = sorted({key.system for key in keys})
         questions = {key.question: k for k, key in enumerate(keys)}
         return cls(
@@ -126,8 +124,10 @@ def fit_scores(scores: Scores) -> ScoredPanel:
     n, p = len(scores.items), len(scores.judges)
     if p < LEAST_JUDGES or n < LEAST_ITEMS:
         raise VotesError(
-            f"{p} judges and {n} answers with scores are too few; at least {LEAST_JUDGES} judges "
-            f"and {LEAST_ITEMS} answers are needed"
+            f"scores of {p} judge{'s' * (p != 1)} on {n} answer{'s' * (n != 1)} are too few for "
+            f"means; at least {LEAST_JUDGES} judges and {LEAST_ITEMS} answers are needed, or the "
+            "lowest score that passes",
+            Hint("cut", suggest_cut(scores.values.tolist())),
         )
     state = _State.start(scores)
     for _ in range(STEPS):

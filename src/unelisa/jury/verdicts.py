@@ -259,7 +259,6 @@ class Panel:
 
     def _complete(self, votes: Votes, items: list[str], named: Named, source: str) -> Jury:
         """Return the votes with what else the logs hold."""
-        self.tell_failures()
         voted, gold = set(self._rows[0].tolist()), {}
         for k, grade in self._gold.items():
             label = named.labels[grade]

@@ -19,7 +19,7 @@ Places = NDArray[np.int64]
 Voters = NDArray[np.int32]
 Answers = NDArray[np.uint8]
 Listed = tuple[Places, Voters, Answers, Floats]  # with log P(class) per item, or no row of it
-Model = tuple[Floats, Floats, Floats, Floats, Floats]  # counts, weights, Z, ease and log_states
+Model = tuple[Floats, ...]  # counts, weights, Z, ease and log_states
 
 
 @kernel

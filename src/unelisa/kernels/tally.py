@@ -228,19 +228,6 @@ def pack_votes(votes: NDArray[np.int8], low: int, high: int, above: Bits, voted:
 
 
 @kernel
-def count_votes(above: Bits, voted: Bits, counts: Counts) -> None:
-    """Add per voter the votes cast (column 0) and the votes +1 (column 1)."""
-    for s in range(above.shape[0]):
-        cast = np.uint64(0)
-        ones = np.uint64(0)
-        for word in range(above.shape[1]):
-            cast += count_ones(voted[s, word])
-            ones += count_ones(above[s, word])
-        counts[s, 0] += np.int64(cast)
-        counts[s, 1] += np.int64(ones)
-
-
-@kernel
 def add_complete(above: Bits, n_items: int, first: int, last: int, sums: Counts) -> None:
     """Add sum_i f_is f_it for s in first:last and t >= s, where nobody abstained; four at once."""
     n_voters, n_words = above.shape

@@ -18,7 +18,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from unelisa.kernels.rank_one import descend_rank_one
-from unelisa.votes.ballots import Ballots, Floats, Sums, count_votes, keep_voters, take_ballots
+from unelisa.votes.ballots import (
+    Ballots,
+    Floats,
+    Sums,
+    count_votes,
+    keep_voters,
+    split_run,
+    take_ballots,
+)
 from unelisa.votes.blocks import ItemBlocks, KeptBlocks
 
 Singles = NDArray[np.float32]
@@ -83,7 +91,7 @@ class Crowd:
         """Return at most so many items."""
         keys = self.keys if self.ballots.n_items > most else None
         run = draw_run(self.ballots, self.n_classes, most, keys)
-        return Sample(run, self.ballots.n_voters)
+        return Sample(run, self.ballots.n_voters, self.ballots.n_threads)
 
     def draw_votes(self, most: int) -> "Sample":
         """Return items with about so many of all votes at most, but at least `LEAST_ITEMS`."""
@@ -166,9 +174,9 @@ class Pairs(NamedTuple):
 class Sample:
     """Some items of a crowd in memory, as one run of ballots, and the pairs of voters who met."""
 
-    def __init__(self, ballots: Ballots, n_voters: int) -> None:
+    def __init__(self, ballots: Ballots, n_voters: int, n_threads: int = 1) -> None:
         self.ballots, self.n_voters = ballots, n_voters
-        self.blocks = KeptBlocks([ballots], n_voters)
+        self.blocks = KeptBlocks(split_run(ballots), n_voters).using(n_threads)
 
     def tabulate(self) -> NDArray[np.int8]:
         """Return the votes as a table of items x voters."""

@@ -126,14 +126,10 @@ class GoldFile(Journal):
         """Return whether no other process asks about an item; then only this one does."""
         if _fcntl is None:
             return True
-        try:
-            _fcntl.lockf(self._handle, _fcntl.LOCK_EX | _fcntl.LOCK_NB, 1, _CLAIMS + item)
-        except OSError as error:
-            if error.errno in (errno.EACCES, errno.EAGAIN):  # else there are no such locks
-                return False
+        if not _lock_byte(self._handle, _CLAIMS + item):
+            return False
         if self._claimed is not None and self._claimed != item:
-            with suppress(OSError):
-                _fcntl.lockf(self._handle, _fcntl.LOCK_UN, 1, _CLAIMS + self._claimed)
+            _unlock_byte(self._handle, _CLAIMS + self._claimed)
         self._claimed = item
         return True
 
@@ -312,11 +308,26 @@ def _lock(handle: int, patience: float = 0.0) -> None:
     """Lock a file, or raise `BlockingIOError` if another program has not released it in time."""
     deadline = time.monotonic() + patience
     while _fcntl is not None:
-        try:
+        with suppress(BlockingIOError):
             _fcntl.flock(handle, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                raise BlockingIOError(errno.EAGAIN, "is locked by another program") from None
-            time.sleep(PAUSE)
-        else:
-            return
+            if _lock_byte(handle, _CLAIMS - 1):  # nobody has locked all bytes
+                _unlock_byte(handle, _CLAIMS - 1)
+                return
+            _fcntl.flock(handle, _fcntl.LOCK_UN)
+        if time.monotonic() >= deadline:
+            raise BlockingIOError(errno.EAGAIN, "is locked by another program")
+        time.sleep(PAUSE)
+
+
+def _lock_byte(handle: int, place: int) -> bool:
+    """Return whether no other process has locked a byte; then this one has, where that exists."""
+    try:
+        _fcntl.lockf(handle, _fcntl.LOCK_EX | _fcntl.LOCK_NB, 1, place)
+    except OSError as error:
+        return error.errno not in (errno.EACCES, errno.EAGAIN)
+    return True
+
+
+def _unlock_byte(handle: int, place: int) -> None:
+    with suppress(OSError):
+        _fcntl.lockf(handle, _fcntl.LOCK_UN, 1, place)

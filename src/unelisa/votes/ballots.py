@@ -5,6 +5,7 @@ view on top of this one.
 """
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, ref
 
@@ -13,7 +14,14 @@ from numpy.typing import NDArray
 
 from unelisa.kernels.tally import list_votes
 from unelisa.parallel import count_jobs
-from unelisa.votes.blocks import Block, ItemBlocks, SparseVotes, mark_starts
+from unelisa.votes.blocks import (
+    Block,
+    ItemBlocks,
+    KeptBlocks,
+    SparseVotes,
+    group_items,
+    mark_starts,
+)
 
 Floats = NDArray[np.float64]
 Sums = tuple[Floats, ...]
@@ -93,11 +101,36 @@ def fix_labels(prior_odds: Floats, gold: NDArray[np.integer]) -> Floats:
 
 def take_ballots(ballots: ItemBlocks, items: NDArray[np.intp]) -> Ballots:
     """Return the lists of some items, given in rising order, as one run."""
-    parts: list[Ballots] = list(ballots.take(items))
+    if isinstance(ballots, KeptBlocks) and len(items):
+        chosen = group_items(items, ballots.starts).items()
+        parts = [_pick_items(ballots.blocks[k], places) for k, places in chosen]
+    else:
+        parts = list(ballots.take(items))
     if len(parts) == 1:
         return parts[0]
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
     return Ballots(mark_starts(np.concatenate([part.counts for part in parts])), *columns[1:])
+
+
+def _pick_items(run: Ballots, items: NDArray[np.intp]) -> Ballots:
+    """Return the lists of some items of a run."""
+    counts = run.counts[items]
+    starts = mark_starts(counts)
+    places = np.repeat(run.starts[items] - starts[:-1], counts) + np.arange(starts[-1])
+    return Ballots(starts, run.voters[places], run.votes[places], run.prior_odds[items])
+
+
+def split_run(run: Ballots) -> list[Ballots]:
+    """Return a run of any length in runs of `RUN` items."""
+    edges = [*range(0, run.n_items, RUN), run.n_items]
+    return [
+        Ballots(
+            run.starts[low : high + 1] - run.starts[low],
+            *(one[run.starts[low] : run.starts[high]] for one in (run.voters, run.votes)),
+            run.prior_odds[low:high],
+        )
+        for low, high in pairwise(edges)
+    ]
 
 
 def keep_voters(ballots: Ballots, kept: NDArray[np.bool_]) -> Ballots:

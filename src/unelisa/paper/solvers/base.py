@@ -37,7 +37,6 @@ from unelisa.kernels.tally import (
     Bits,
     add_complete,
     add_incomplete,
-    count_votes,
     pack_votes,
     widen_votes,
 )
@@ -323,11 +322,11 @@ def place_squares(batch: Regressions) -> Integers:
 def items_of(block: Block, weights: Floats, rare: Rare = NONE_LISTED) -> Items:
     """Return the block for the kernels; votes that are not voter-contiguous int8 are copied."""
     weights = np.ascontiguousarray(weights, dtype=np.float64).view()
-    items = Items(as_dense(block.votes).T, weights, Rare(*(array.view() for array in rare)))
+    arrays: list[Any] = [as_dense(block.votes).T, weights, *(array.view() for array in rare)]
     # Numba compiles separately for read-only arrays, which joblib sends: always pass those
-    for array in (*items[:2], *items.rare):
+    for array in arrays:
         array.flags.writeable = False
-    return items
+    return Items(*arrays[:2], Rare(*arrays[2:]))
 
 
 def measure_moments(
@@ -361,7 +360,8 @@ def _count_agreements(items: Items, n_threads: int) -> tuple[Integers, Integers]
         voted = np.empty_like(above)
         before = int(counts[:, 0].sum())
         pack_votes(items.votes, low, high, above, voted)
-        count_votes(above, voted, counts)
+        for column, bits in enumerate((voted, above)):
+            counts[:, column] += np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
         if items.weights.size:
             continue
         complete = int(counts[:, 0].sum()) - before == (high - low) * n_voters
