@@ -80,7 +80,7 @@ def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         part = None if share is None else options.read_share("--share", share)
         with busy("planning"):
             wanted: Any = {"loss": loss, "share": part}
-            plan = plan_certification(model, votes, *shares, **wanted, **asked)
+            plan = plan_certification(model, votes, *shares, **(wanted | asked))
             drawn = draw_gold(model, votes, shares[0], seed=seed, **wanted)
         asked_about = drawn.items[: TWICE * plan[-1].answers]
         with run.files() as written:
