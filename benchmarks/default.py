@@ -2,7 +2,6 @@
 
     python benchmarks/default.py                     every part, into results/default.json
     python benchmarks/default.py --parts growth      one part
-    python benchmarks/default.py --page              the tables of docs/scaling.md
 
 peers   LatentIsing and DawidSkene beside crowd-kit's DawidSkene, on the same votes
 jobs    wall seconds of a fit with one thread and with two
@@ -138,17 +137,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--page", action="store_true")
     parser.add_argument("--measure")
     asked = parser.parse_args()
     if asked.measure:
         print(json.dumps(measure(*json.loads(asked.measure))))
         return
     report = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    if not asked.page:
-        for part in asked.parts:
-            report[part] = {"machine": describe_machine(), "found": PARTS[part](asked.rounds)}
-            RESULTS.write_text(json.dumps(report, indent=2) + "\n")
+    for part in asked.parts:
+        report[part] = {"machine": describe_machine(), "found": PARTS[part](asked.rounds)}
+        RESULTS.write_text(json.dumps(report, indent=2) + "\n")
 
 
 if __name__ == "__main__":
