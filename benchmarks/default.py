@@ -5,7 +5,7 @@
 
 peers   LatentIsing and DawidSkene beside crowd-kit's DawidSkene, on the same votes
 jobs    wall seconds of a fit with one thread and with two
-growth  LatentIsing and DawidSkene from 10,000 to 100,000,000 votes; the exponent of votes in seconds
+growth  LatentIsing and DawidSkene from 10,000 to 100,000,000 votes
 
 Votes are drawn from the model of Dawid and Skene: ten on each item, of one voter for 2,000 votes,
 at least 50. A fit has a process of its own and one thread (but for jobs), which has fitted a few

@@ -159,8 +159,9 @@ class Votes:
             return table
         coding = declare_order(coding, order)
         if is_partitioned(table):
-            long = long_columns(map(str, getattr(table, "columns", ())), (item, voter, vote))
-            if None in long:
+            found = long_columns(map(str, getattr(table, "columns", ())), (item, voter, vote))
+            long = [name for name in found if name is not None]
+            if len(long) < 3:
                 return cls.of_assembled(read_partitions(table, coding))
             from unelisa.votes.shuffled import read_long  # noqa: PLC0415 - for Dask only
 
