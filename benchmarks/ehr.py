@@ -20,9 +20,10 @@ import time
 from pathlib import Path
 from urllib.parse import parse_qs, urlparse
 
-from unelisa.ehr.datamart import simulate_ehr, write_datamart
+from unelisa.ehr.datamart import simulate_ehr
 from unelisa.ehr.omop.counts import count_patients
 from unelisa.ehr.omop.database import OmopTables, open_database
+from unelisa.ehr.omop.datamart import write_datamart
 from unelisa.ehr.omop.requests import CountRequest
 from unelisa.ehr.phenotyper import Phenotyper
 

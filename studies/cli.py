@@ -16,6 +16,7 @@ from studies.certify.page import render_certify
 from studies.classes.page import render_classes
 from studies.classes.runs import stamp_row as stamp_classes
 from studies.commands import (
+    JsonFile,
     ResultsFolder,
     Study,
     choose,
@@ -64,7 +65,6 @@ from studies.worlds.page import render_worlds
 from studies.worlds.runs import stamp_kind
 from studies.worth.page import render_worth
 from studies.worth.runs import STAMP as WORTH_STAMP
-from unelisa.cli import options
 from unelisa.cli.commands import PlainCommand, PlainGroup
 from unelisa.cli.files import STDOUT, check_outputs, make_folder, output_files
 from unelisa.cli.screen import busy, results
@@ -166,7 +166,7 @@ def tables(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     ] = None,
     jobs: Jobs = -1,
     folder: ResultsFolder = STUDY_RESULTS,
-    json: options.JsonFile = None,
+    json: JsonFile = None,
     up_to_sign: Annotated[
         bool, typer.Option("--up-to-sign", help="Show accuracies up to a global sign.")
     ] = False,
@@ -191,7 +191,7 @@ def figures(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     trials: Trials = TRIALS,
     jobs: Jobs = -1,
     folder: ResultsFolder = STUDY_RESULTS,
-    json: options.JsonFile = None,
+    json: JsonFile = None,
 ) -> None:
     """Draw figures 2.1 and 3.1, experts against n, and accuracies by method."""
     make_folder(out)
@@ -213,7 +213,7 @@ def theorem(
         Path, typer.Option(metavar="FOLDER", help="Folder of study/tables.json, which gets it.")
     ] = Path("docs"),
     draws: Annotated[int, typer.Option(min=1, metavar="N", help="Samples per size.")] = DRAWS,
-    json: options.JsonFile = None,
+    json: JsonFile = None,
 ) -> None:
     """Simulate Theorem 3.2: how often all neighborhoods are found, beside its bound."""
     place = out / "study" / "tables.json"
@@ -238,7 +238,7 @@ def page(
             help="Add these results to study/tables.json first; by default that file is used.",
         ),
     ] = None,
-    json: options.JsonFile = None,
+    json: JsonFile = None,
 ) -> None:
     """Write the page that compares our tables with the published ones."""
     place, written = out / "study" / "tables.json", out / "reproduction.md"
@@ -260,7 +260,7 @@ def stale(
     mark: Annotated[
         bool, typer.Option("--mark", help="Write all pages again: they say what is stale.")
     ] = False,
-    json: options.JsonFile = None,
+    json: JsonFile = None,
 ) -> None:
     """Count the stored rows that other code than the present one made, study by study."""
     check_outputs(json=json)
@@ -284,7 +284,9 @@ def rows(
     docs: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Folder that holds study/STUDY.json.")
     ] = Path("docs"),
-    force: options.Force = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace an existing file that unelisa did not write.")
+    ] = False,
 ) -> None:
     """Write the stored results of a study as a table, a row for each result."""
     chosen = STUDIES[choose("STUDY", study, STUDIES)]

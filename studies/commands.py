@@ -15,13 +15,16 @@ from studies.real.sets import find_shared_data
 from studies.records import Json, format_archive, list_rows, read_archive
 from unelisa.cli.commands import INTERRUPTED
 from unelisa.cli.files import STDOUT, check_outputs, make_folder, output_files
-from unelisa.cli.options import JsonFile
 from unelisa.cli.screen import complain, results
 from unelisa.errors import ModelError
 from unelisa.progress import show_progress
 
 _RESUMED = "Where finished work is kept; an interrupted run continues from there."
 ResultsFolder = Annotated[Path, typer.Option("--results", metavar="FOLDER", help=_RESUMED)]
+JsonFile = Annotated[
+    Path | None,
+    typer.Option("--json", metavar="FILE", help="Write the results as JSON; - is stdout."),
+]
 Stored = Annotated[
     Path | None,
     typer.Option(

@@ -13,7 +13,8 @@ from hypothesis import settings
 from typer.testing import CliRunner
 
 from unelisa.cli import app
-from unelisa.ehr.datamart import SimulatedEhr, write_datamart
+from unelisa.ehr.datamart import SimulatedEhr
+from unelisa.ehr.omop.datamart import write_datamart
 from unelisa.kernels import compilation
 from unelisa.votes import Votes
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import duckdb
 import psycopg
 
-from unelisa.ehr.datamart.database import TABLES
+from unelisa.ehr.omop.datamart import TABLES
 
 OWNER = "postgres"
 # for a server that is thrown away: nothing need survive a crash, and counting may use memory

@@ -17,7 +17,8 @@ from typer.testing import CliRunner
 
 import unelisa as ue
 from unelisa.cli import app
-from unelisa.ehr.datamart import simulate_ehr, write_datamart
+from unelisa.ehr.datamart import simulate_ehr
+from unelisa.ehr.omop.datamart import write_datamart
 
 PAYLOADS = json.loads((Path(__file__).parent / "payloads.json").read_text(encoding="utf-8"))
 DEADLINE = 300  # seconds that an attack may take, also where the machine is busy

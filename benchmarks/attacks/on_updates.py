@@ -197,7 +197,7 @@ def _race(ground: Path, place: Path) -> str:
     codes = sorted(process.wait() for process in running)
     if codes not in ([0, 0], [0, 2]):
         return f"exit codes {codes}"
-    n_items = ue.load(place / "both.npz")._memory.votes.n_items
+    n_items = ue.load(place / "both.npz")._recall().votes.n_items
     wanted = votes.n_items + 5 * codes.count(0)
     return "" if n_items == wanted else f"{n_items} items, {wanted} wanted"
 

@@ -22,7 +22,7 @@ from studies.ehr.splits import (
 from studies.ehr.tables import PUBLISHED, SIMULATED
 from studies.markdown import join_blocks, markdown_table, share
 from studies.records import Json
-from unelisa.ehr.datamart.patients import PREVALENCE
+from unelisa.ehr.datamart import PREVALENCE
 
 _INTRODUCTION = """# Phenotyping, measured
 

@@ -2,7 +2,8 @@
 
 Six systems answer 80 questions; on each, three random pairs are shown to six judges in random
 order. Judges differ in reliability, prefer what is shown first, and call ties; an answer differs
-from its system's strength. In the families, two judges repeat a third one in nine of ten cases.
+from its system's strength. In the families, two judges repeat a third one in nine of ten cases;
+with views of their own, every judge sees every system otherwise by a random amount.
 
 Real verdicts become preferences where the systems under test are known: on each question, three
 random pairs of systems are compared; a judge prefers an answer that it passes to one that it fails.
@@ -25,7 +26,8 @@ SYSTEMS, QUESTIONS, PAIRS = 6, 80, 3
 TRUST = np.array([1.6, 1.4, 1.2, 1.0, 0.6, 0.2])
 SPREAD, WITHIN, FIRST, TIE = 0.6, 0.3, 0.3, -0.7
 COPIED, COPIES, REPEATED = 3, (4, 5), 0.9
-PANELS = ("independent judges", "families")
+PANELS = ("independent judges", "families", "views of their own")
+VIEWS = 0.4  # of each judge on each system, beside its strength
 STEPS = 50
 
 
@@ -43,12 +45,15 @@ def draw_preferences(panel: str, rng: np.random.Generator) -> tuple[Preferences,
     trust = TRUST.copy()
     if panel == "families":
         trust[list(COPIES)] = TRUST[COPIED]
+    views = np.zeros((len(trust), SYSTEMS))
+    if panel == PANELS[2]:
+        views = rng.normal(0, VIEWS, views.shape)
     rows = []
     for question in range(QUESTIONS):
-        quality = strengths + rng.normal(0, WITHIN, SYSTEMS)
+        quality = strengths + rng.normal(0, WITHIN, SYSTEMS) + views
         for _ in range(PAIRS):
             pair = rng.choice(SYSTEMS, 2, replace=False)
-            seen = [_judge(j, pair, quality, trust, rng) for j in range(len(trust))]
+            seen = [_judge(j, pair, quality[j], trust, rng) for j in range(len(trust))]
             for j in COPIES if panel == "families" else ():
                 seen[j] = seen[COPIED] if rng.random() < REPEATED else seen[j]
             rows += [(question, j, *one) for j, one in enumerate(seen)]
@@ -112,7 +117,7 @@ def rank_panel(panel: str, runs: int) -> Json:
 def _rank_once(panel: str, seed: int) -> tuple[float, float, float, float, bool]:
     votes, strengths = draw_preferences(panel, np.random.default_rng([seed, PANELS.index(panel)]))
     board = rank_systems(votes)
-    rows = {row.system: row.strength for row in board.systems}
+    rows = {row.system: row.estimate for row in board.systems}
     own = [rows[name] for name in votes.systems]
     plain, spread = fit_plainly(votes)
     held = [one.low <= true <= one.high for one, true in zip(own, strengths, strict=True)]

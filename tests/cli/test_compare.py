@@ -61,14 +61,6 @@ def test_real_votes_give_the_figures_of_their_readme(
     assert round(row["balanced_accuracy"], 3) == balanced
 
 
-@pytest.mark.shared
-def test_dawid_skene_on_bluebirds_is_near_the_known_figure(run, shared_data):
-    folder = shared_data / "bluebirds"
-    arguments = ("--truth", folder / "truth.csv", "--methods", "dawid-skene", "--json", "-")
-    result = run("compare", folder / "votes_wide.csv.gz", *arguments)
-    assert json.loads(result.stdout)[0]["accuracy"] == pytest.approx(0.898, abs=0.02)
-
-
 @pytest.fixture
 def graded(run, tmp_path):
     assert (
@@ -86,16 +78,8 @@ def test_methods_of_more_classes_are_scored_and_the_others_named(run, graded):
     assert "unelisa" in " ".join(result.stdout.split("Left out")[1].split())
     assert max(len(line) for line in result.stdout.splitlines()) <= 80
     rows = json.loads(run("compare", *graded, "--json", "-").stdout)
-    assert list(rows[0]) == [
-        "method",
-        "accuracy",
-        "balanced_accuracy",
-        "macro_f1",
-        "log_loss",
-        "calibration_error",
-        "mean_absolute_error",
-        "seconds",
-    ]
+    keys = "method accuracy balanced_accuracy macro_f1 log_loss calibration_error"
+    assert list(rows[0]) == [*keys.split(), "mean_absolute_error", "seconds"]
     assert {"majority-vote", "dawid-skene"} <= {row["method"] for row in rows}
 
 

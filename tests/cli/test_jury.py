@@ -91,6 +91,49 @@ def test_every_output_at_once(run, panel, tmp_path):
     assert run("jury", panel, "--json", found, "--out", labels).exit_code == 0  # ours, replaced
 
 
+@pytest.mark.parametrize(("systems", "gold"), [(1, 0), (1, 60), (2, 40)])
+def test_one_pass_rate_with_one_interval_everywhere(systems, gold, run, tmp_path):
+    rng, rows = np.random.default_rng(3), []
+    for system, rate in [("a", 0.7), ("b", 0.5)][:systems]:
+        for i, good in enumerate(rng.random(200) < rate):
+            for judge, right in JUDGES.items():
+                label = int(good == (rng.random() < right))
+                known = int(good) if i < gold else None
+                rows.append(
+                    {"item": i, "judge": judge, "label": label, "system": system, "gold": known}
+                )
+    log, page, found = (tmp_path / name for name in ("log.csv", "page.html", "found.json"))
+    pd.DataFrame(rows).to_csv(log, index=False)
+    told = " ".join(run("jury", log, "--report", page, "--json", found).stdout.split())
+    rate, text = json.loads(found.read_text())["pass_rate"], page.read_text()
+    share, low, high = (f"{rate[key]:.1%}" for key in ("share", "low", "high"))
+    assert f"Estimated pass rate {share} ({low} to {high})" in told
+    assert f"Estimated pass rate {share} ({low} to {high})" in text
+    assert f"90% interval {low} to {high}" in text  # beside the share of "pass" at the top
+    own = [row["share"] for row in rate["systems"]]
+    assert np.mean(own) == pytest.approx(rate["share"], abs=0.005)
+    if systems == 1:
+        assert {key: rate["systems"][0][key] for key in ("low", "high")} == {
+            key: rate[key] for key in ("low", "high")
+        }
+
+
+def test_too_few_judges_have_no_worth_and_no_pass_rate(run, tmp_path):
+    log, page, found = (tmp_path / name for name in ("log.csv", "page.html", "found.json"))
+    rows = [f"i{i},{judge},{int(i % 3 > 0)}\n" for i in range(60) for judge in ("x", "y")]
+    for judges in (1, 2):
+        log.write_text("item,judge,label\n" + "".join(rows[:: 3 - judges]))
+        result = run("jury", log, "--report", page, "--json", found, "--force")
+        told, said = " ".join(result.stdout.split()), json.loads(found.read_text())
+        assert "at least three are needed to estimate what a panel is worth" in told
+        assert "The pass rate cannot be estimated; by the labels" in told
+        assert "The pass rate cannot be estimated; by the labels" in page.read_text()
+        assert "Worst" not in told
+        assert said["effective_judges"] is None
+        assert said["pass_rate"]["low"] is None
+    assert (said["judges"][0]["lean"] is None) == (judges == 1)
+
+
 def test_json_on_stdout_is_all_there_is(run, panel):
     assert json.loads(run("jury", panel, "--json", "-").stdout)["source"] == "long"
 
@@ -99,7 +142,8 @@ def test_gold_labels_come_from_a_file(run, refused, panel, tmp_path):
     gold = tmp_path / "gold.csv"
     gold.write_text("item,label\n" + "".join(f"model-a / q{i},pass\n" for i in range(15)))
     out = tmp_path / "labels.csv"
-    assert run("jury", panel, "--gold", gold, "--out", out).exit_code == 0
+    result = run("jury", panel, "--gold", gold, "--out", out)
+    assert "Cohen's kappa with the gold labels: copy " in result.stdout
     labels = pd.read_csv(out).set_index("item")
     known = labels.loc[[f"model-a / q{i}" for i in range(15)]]
     assert (known.label == "pass").all()
@@ -122,7 +166,7 @@ def test_options_are_spelled_as_options(refused, tmp_path):
     path = tmp_path / "log.jsonl"
     path.write_text('{"run_id": "Xylophon7", "key": "strict", "score": 0.7}\n')
     told = refused("jury", path)
-    assert "1 judges and 1 answers with scores are too few" in told
+    assert "scores of 1 judge on 1 answer are too few for means" in told
     assert refused("jury", path, "--out", tmp_path / "x.csv").endswith("passes with --cut")
     assert "Xylophon7" not in told
     path.write_text('{"item": 1, "judge": 2, "run_id": 1, "key": "k", "score": 0}\n')
@@ -188,13 +232,44 @@ def test_scores_on_a_scale_give_means_and_with_a_cut_labels(run, tmp_path):
     assert json.loads(found.read_text())["kind"] == "votes"
 
 
+def test_whole_scores_are_classes_with_means_and_a_cut_is_suggested(run, tmp_path):
+    rng, rows = np.random.default_rng(0), []
+    path, found = tmp_path / "scores.csv", tmp_path / "found.json"
+    for system, mean in (("x", 2.6), ("y", 3.4)):
+        for i, quality in enumerate(rng.normal(mean, 0.8, 80)):
+            scores = np.clip(np.round(quality + rng.normal(0, 0.5, 3)), 1, 5).astype(int)
+            rows += [(i, judge, s, system) for judge, s in zip("abc", scores, strict=True)]
+    frame = pd.DataFrame(rows, columns=["item", "judge", "score", "system"])
+    frame.to_csv(path, index=False)
+    told = " ".join(run("jury", path, "--json", found).stdout.split())
+    assert "read as 5 ordered classes, of which 5 passes" in told
+    assert "such as 3" in told
+    means = json.loads(found.read_text())["scores"]["systems"]
+    assert [(row["system"], row["rank_high"]) for row in means] == [("y", 1), ("x", 2)]
+    assert means[0]["mean"]["value"] == pytest.approx(3.4, abs=0.25)
+    run("jury", path, "--cut", 3, "--json", found)
+    assert "scores" not in json.loads(found.read_text())
+
+
+def test_scores_on_different_scales_have_no_cut_and_are_said(run, tmp_path):
+    rng, path = np.random.default_rng(0), tmp_path / "scores.csv"
+    quality = rng.normal(3, 1, 80)
+    frame = pd.DataFrame({"item": np.arange(80)})
+    for name, unit in (("a", 1), ("b", 1), ("c", 20)):
+        frame[name] = np.clip(np.round(unit * (quality + rng.normal(0, 0.5, 80))), 1, 5 * unit)
+    frame.melt("item", var_name="judge", value_name="score").to_csv(path, index=False)
+    told = " ".join(run("jury", path).stdout.split())
+    assert "a and c score on different scales; read them separately" in told
+    assert "reach" not in told
+
+
 def test_coins_are_worth_nothing(run, tmp_path):
     rng = np.random.default_rng(3)
     path, found = tmp_path / "coins.csv", tmp_path / "found.json"
     rows = [f"i{i},j{j},{rng.integers(2)}\n" for i in range(300) for j in range(6)]
     path.write_text("item,judge,label\n" + "".join(rows))
     result = run("jury", path, "--json", found)
-    assert "agreement does not exceed chance" in " ".join(result.stdout.split())
+    assert "agreement does not surely exceed chance" in " ".join(result.stdout.split())
     said = json.loads(found.read_text())
     assert said["effective_judges"] is None
     assert said["reliable"] is False

@@ -1,11 +1,9 @@
-import warnings
 from types import SimpleNamespace
 
 import pytest
 
 from unelisa.aggregators import AGGREGATORS, MajorityVote
 from unelisa.cli.options import (
-    DEFAULT_METHOD,
     METHODS,
     VotesForm,
     build_method,
@@ -89,10 +87,6 @@ def test_a_method_is_found_by_each_of_its_names(name):
         assert find_method(spelled) == name
 
 
-def test_the_default_is_registered():
-    assert DEFAULT_METHOD in AGGREGATORS
-
-
 def test_all_methods_unless_some_are_named():
     assert find_methods(None) == list(AGGREGATORS)
     assert find_methods("majority-vote, unelisa") == ["majority-vote", "unelisa"]
@@ -111,13 +105,6 @@ def test_labels_that_cannot_be_relied_on_are_called_so_with_the_reason():
     model = SimpleNamespace(reliable_=False, reliability_reason_="the voters toss coins")
     words = "the labels cannot be relied on: the voters toss coins"
     with pytest.warns(ExpertsWarning, match=words):
-        warn_if_unreliable(model)
-
-
-@pytest.mark.parametrize("model", [SimpleNamespace(reliable_=True), SimpleNamespace()])
-def test_good_models_and_older_ones_are_let_be(model):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
         warn_if_unreliable(model)
 
 

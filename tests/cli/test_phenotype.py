@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 
 import unelisa as ue
 from unelisa.cli import app
-from unelisa.cli.phenotype import read_charts
-from unelisa.cli.phenotype_reviews import read_reviews
-from unelisa.ehr.datamart import simulate_ehr, write_datamart
+from unelisa.cli.phenotype_reviews import read_charts, read_reviews
+from unelisa.ehr.datamart import simulate_ehr
+from unelisa.ehr.omop.datamart import write_datamart
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "ra.toml"
 
@@ -426,7 +426,7 @@ def test_reviewers_are_voters_beside_charts(run, refused, database, drawn, tmp_p
     file.write_text("person_id,reviewer,isCase\n1,a,perhaps\n")
     assert "no isCase that is yes or no" in refused(*asked, "--reviews", file)
     file.write_text("person_id,reviewer\n1,a\n")
-    assert "needs the columns person_id, reviewer, isCase" in refused(*asked, "--reviews", file)
+    assert "needs the columns person_id, reviewer and isCase" in refused(*asked, "--reviews", file)
 
 
 def test_shares_that_cannot_be_are_refused(refused, database, tmp_path):

@@ -27,13 +27,6 @@ def test_without_a_file_the_labels_go_to_stdout(run, files, model):
     assert result.stderr == ""
 
 
-def test_one_sided_votes_are_read_as_at_the_fit(run, files, model):
-    pd.read_csv(files.votes).head(1).assign(**{f"w{s}": "yes" for s in range(9)}).to_csv(
-        files.votes, index=False
-    )
-    assert run("predict", model, files.votes).exit_code == 0
-
-
 def test_snorkels_codes_are_read_as_at_the_fit(run, tmp_path):
     votes, model = tmp_path / "votes.csv", tmp_path / "model.npz"
     rows = [("1,1,-1", "1"), ("0,-1,0", "0"), ("-1,1,1", "1"), ("0,0,1", "0")] * 9
@@ -44,13 +37,6 @@ def test_snorkels_codes_are_read_as_at_the_fit(run, tmp_path):
     assert result.exit_code == 0, result.stderr
     labels = [line.split(",")[1] for line in result.stdout.splitlines()[1:]]
     assert labels == [label for _, label in rows]
-
-
-def test_voters_are_matched_by_name(run, files, model):
-    frame = pd.read_csv(files.votes)
-    frame[["item", *sorted(frame.columns[1:], reverse=True)]].to_csv(files.votes, index=False)
-    result = run("predict", model, files.votes)
-    assert result.stdout == (files.folder / "fitted.csv").read_text()
 
 
 def test_an_unknown_voter_is_a_warning(run, files, model):

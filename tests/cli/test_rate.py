@@ -85,9 +85,3 @@ def test_bad_input_is_one_sentence(refused, files, model, gold):
     frame.assign(label="").to_csv(gold, index=False)
     assert "no label" in refused("rate", model, files.votes, "--gold", gold)
     assert "is an input" in refused("rate", model, files.votes, "--json", files.votes)
-
-
-def test_methods_without_probabilities_are_refused(run, refused, files):
-    model = files.folder / "majority.npz"
-    run("fit", files.votes, "--method", "majority-vote", "--save", model)
-    assert "rates need a method with probabilities" in refused("rate", model, files.votes)

@@ -21,12 +21,6 @@ def test_a_stored_model_has_a_page_on_its_voters(run, files, model):
     assert "items labeled" not in page
 
 
-def test_with_votes_the_page_tells_of_the_items(run, files, model):
-    out = files.folder / "page.html"
-    run("report", model, files.votes, "--out", out)
-    assert "600 items labeled" in out.read_text()
-
-
 def test_with_a_truth_the_page_compares_and_names_items_if_asked(run, files, model):
     out = files.folder / "page.html"
     result = run("report", model, files.votes, "--truth", files.truth, "--show-items", "--out", out)
@@ -44,12 +38,6 @@ def test_machines_get_the_findings(run, files, model):
 
 def test_a_truth_without_votes_is_refused(refused, files, model):
     assert "votes" in refused("report", model, "--truth", files.truth)
-
-
-def test_a_file_that_is_no_model_is_refused(refused, files):
-    out = files.folder / "page.html"
-    assert "not an unelisa model" in refused("report", files.votes, "--out", out)
-    assert not out.exists()
 
 
 def test_without_jinja_the_extra_is_named_before_any_work(refused, files, monkeypatch):

@@ -2,6 +2,7 @@ import sys
 
 import pytest
 
+from unelisa.cli.commands import load_command
 from unelisa.errors import ModelError
 
 
@@ -9,7 +10,7 @@ from unelisa.errors import ModelError
 def forgotten(monkeypatch):
     """The door as it is before anybody has opened it."""
     for name in [*sys.modules]:
-        if name == "unelisa.cli.reproduce" or name.split(".")[0] == "studies":
+        if name.split(".")[0] == "studies":
             monkeypatch.delitem(sys.modules, name)
 
 
@@ -24,5 +25,5 @@ def test_a_package_missing_from_the_environment_is_not_taken_for_the_studies(
 ):
     monkeypatch.setitem(sys.modules, "rich.table", None)
     with pytest.raises(ModuleNotFoundError, match="rich") as caught:
-        __import__("unelisa.cli.reproduce")
+        load_command("reproduce")
     assert not isinstance(caught.value, ModelError)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from review.reviewing import Browser, answer_to
-from unelisa.cli.phenotype import read_charts
+from unelisa.cli.phenotype_reviews import read_charts
 from unelisa.review.server import ReviewServer
 
 CHARTS = "person_id,label,probability,drawn\n7,,0.9,0.5\n8,,0.2,0.25\n"
@@ -58,6 +58,15 @@ def test_answers_of_a_model_are_gold_labels_of_every_command(answering, run, ref
     assert "not drawn at random" in refused("rate", model, files.votes, "--gold", gold)
 
 
+def test_a_model_that_kept_its_votes_needs_no_others(answering, run, refused, files):
+    model, gold = files.folder / "model.npz", files.folder / "gold.csv"
+    assert run("fit", files.votes, "--save", model, "--keep-votes").exit_code == 0
+    asked, _ = answering(model, "--gold", gold, labels=[1])
+    assert pd.read_csv(gold)["item"].tolist() == asked
+    assert run("fit", files.votes, "--save", model).exit_code == 0
+    assert "was saved without its votes" in refused("review", model, "--gold", gold)
+
+
 def test_charts_of_a_phenotype_are_reviewed(answering, tmp_path):
     charts, gold = tmp_path / "charts.csv", tmp_path / "reviewed.csv"
     charts.write_text(CHARTS)
@@ -77,7 +86,7 @@ def test_charts_of_a_phenotype_are_reviewed(answering, tmp_path):
             "--aim must be one of labels, rate, certify, found 'gold'",
         ),
         (["votes.csv", "--gold", "votes.csv"], "votes.csv is an input of this command"),
-        (["model.npz"], "name the votes after the model"),
+        (["model.npz"], "model.npz cannot be read"),
         (["votes.csv", "votes.csv"], "votes.csv is not a model; name the votes alone"),
         (["votes.csv", "--reviewer", " "], "a reviewer's name must have 1 to 60 characters"),
     ],

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from unelisa.cli.rules_config import read_rules_config
+from unelisa.cli.rules import read_rules_config
 from unelisa.ehr.rules.atlas import CohortDefinition
 from unelisa.errors import ModelError, RecordsError
 

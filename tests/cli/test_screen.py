@@ -141,12 +141,3 @@ def test_a_weight_that_rounds_to_zero_has_no_sign():
 )
 def test_hints_become_options(hint, option):
     assert spell_hints(VotesError("told", hint)) == f"told; pass {option}"
-
-
-def test_errors_and_warnings_speak_of_options(refused, run, tmp_path):
-    (tmp_path / "votes.csv").write_text("item,a,b\nx,yes,yes\n")
-    assert "--labels no,yes" in refused("fit", tmp_path / "votes.csv")
-    (tmp_path / "votes.csv").write_text("item,a,b\nx,1,0\ny,-1,1\n")
-    told = refused("fit", tmp_path / "votes.csv")
-    assert "--coding pm1" in told
-    assert "coding=" not in told

@@ -1,5 +1,4 @@
 import json
-import os
 
 import pandas as pd
 import pytest
@@ -66,12 +65,6 @@ def test_nothing_worth_buying_is_said(run, files, model):
     assert out.read_text() == "item,voter,gain,cost,chance_now\n"
 
 
-def test_more_than_is_left_is_a_warning(run, files, model):
-    result = run("suggest", model, files.votes, "--n", 100_000, "--criterion", "log_loss")
-    assert "votes are left to ask for" in result.stderr
-    assert result.exit_code == 0
-
-
 @pytest.mark.parametrize(
     ("costs", "told"),
     [
@@ -98,9 +91,3 @@ def test_bad_options_are_one_sentence(refused, files, model):
     assert "criterion must be one of" in refused(*ask, "--criterion", "luck")
     absent = files.folder / "absent.csv"
     assert "there is no file absent.csv" in refused(*ask, "--cost", absent)
-
-
-def test_a_pipe_of_costs_is_not_waited_for(refused, files, model):
-    os.mkfifo(files.folder / "pipe.csv")
-    for path in (files.folder / "pipe.csv", "/dev/zero"):
-        assert "not a regular file" in refused("suggest", model, files.votes, "--cost", path)

@@ -8,11 +8,11 @@ from sklearn.metrics import roc_auc_score
 
 from ehr.conftest import ANCHORS
 from unelisa.ehr.anchors import AnchorModel, CaseOdds, ClassCounts
-from unelisa.ehr.cautions import _doubt_anchors, find_roles, warn_of_iterations
+from unelisa.ehr.cautions import _doubt_anchors, find_roles
 from unelisa.ehr.counts import read_counts
 from unelisa.ehr.phenotyper import Phenotyper
 from unelisa.ehr.posterior import MODEL, Estimate, Performance
-from unelisa.errors import ConvergenceWarning, ModelError, UnelisaWarning, VotesError
+from unelisa.errors import ModelError, UnelisaWarning, VotesError
 
 
 def test_a_truth_that_follows_utilization_is_warned_of():
@@ -71,7 +71,14 @@ def test_bad_counts_are_refused_in_one_sentence(datamart, change, told):
     assert "\n" not in str(caught.value)
 
 
-def test_anchors_that_contradict_each_other_and_em_without_convergence_are_told(datamart):
+def test_em_without_convergence_is_told(datamart, monkeypatch):
+    monkeypatch.setattr("unelisa.ehr.anchors.MAX_ITER", 3)
+    with pytest.warns(UnelisaWarning) as told:
+        Phenotyper(ANCHORS, "note_count", random_state=0).fit(datamart.counts[:2000])
+    assert any("iteration limit" in str(one.message) for one in told)
+
+
+def test_anchors_that_contradict_each_other_are_told(datamart):
     rising, falling = (ClassCounts(np.log(m), 0.5, np.ones(2)) for m in ([0.5, 5], [5, 0.5]))
     model = AnchorModel(0.2, CaseOdds(-1.4, 0.0), (rising, falling), 3.0, 300, False)
     table = read_counts(datamart.counts, "note_count")
@@ -81,8 +88,6 @@ def test_anchors_that_contradict_each_other_and_em_without_convergence_are_told(
     doubts = list(_doubt_anchors(table, find_roles(table, ANCHORS, ()), fitted))
     assert len(doubts) == 1
     assert "'NLP:rheumatoid arthritis' is not more frequent among cases" in doubts[0]
-    with pytest.warns(ConvergenceWarning, match="iteration limit"):
-        warn_of_iterations(model)
 
 
 def take_cases(datamart, share, n, seed=0):

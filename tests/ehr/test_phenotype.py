@@ -12,7 +12,7 @@ from unelisa.ehr.anchors import AnchorModel, CaseOdds, ClassCounts
 from unelisa.ehr.charts import read_reviewed
 from unelisa.ehr.counts import Roles, read_counts
 from unelisa.ehr.datamart import simulate_ehr
-from unelisa.ehr.phenotype import GROUP_WEIGHT, FeatureFacts, fit_phenotype
+from unelisa.ehr.phenotype import GROUP_WEIGHT, SHARED_JUDGES, FeatureFacts, Judges, fit_phenotype
 from unelisa.ehr.phenotyper import Phenotyper
 from unelisa.storage import load
 
@@ -94,3 +94,29 @@ def test_every_feature_has_its_reason(table):
 def test_the_strongest_stand_first_and_the_unused_have_no_direction(table):
     assert table.index.tolist()[:3] == ["code", "against", "for"]
     assert table["direction"].tolist() == [1, -1, 1, 0, 0, 0, 0]
+
+
+def test_the_first_judge_counts_those_whom_the_anchors_show_and_others_lie_around_it(
+    datamart, model
+):
+    judges = model._judges
+    assert judges.patients.tolist() == datamart.counts.index.tolist()
+    chances = model.predict_proba(datamart.counts)[:, 1]
+    assert judges.chances[0].sum() < chances.sum() < judges.chances[2].sum()
+    strict, generous, halved = judges.chances[1:4]
+    assert len(judges.chances) == 6 + len(model.anchors)
+    shared, least = judges.chances[SHARED_JUDGES]
+    assert least.sum() == pytest.approx(shared.sum())
+    smaller = least[least < judges.chances[0]]
+    assert (smaller > 0).sum() <= 1  # the patients with the error are no cases, the others stay
+    assert (shared <= judges.chances[0]).all()
+    assert (generous >= judges.chances[0]).all()
+    assert (halved <= strict).all()
+    case = datamart.truth.to_numpy() > 0
+    assert halved.sum() < case.sum() < generous.sum()
+
+
+def test_judges_of_other_patients_need_their_counts_only(datamart, model):
+    some = datamart.counts.iloc[:500]
+    found = Judges.of(model._phenotype, read_counts(some, "note_count"))
+    assert np.allclose(found.chances[0], model._judges.chances[0][:500])

@@ -7,6 +7,7 @@ from unelisa.ehr.charts import ReviewedCharts
 from unelisa.ehr.posterior import (
     MISSED,
     MODEL,
+    Adjustment,
     Calibration,
     Estimate,
     Review,
@@ -33,21 +34,33 @@ def test_calibration_keeps_the_prevalence():
 @pytest.mark.parametrize(("shift", "factor"), [(-2.0, 1.0), (-1.0, 0.6)])
 def test_reviewed_charts_move_and_stretch_the_log_odds(shift, factor):
     rng = np.random.default_rng(1)
-    scores = rng.normal(0, 2, 5000)
-    case = rng.random(5000) < expit(shift + factor * scores)
+    scores = rng.normal(0, 2, 20_000)
+    case = rng.random(20_000) < expit(Adjustment(shift, factor).apply(scores))
     signs = np.where(case, 1, -1).astype(np.int8)
-    signs[1000:] = 0
+    signs[8000:] = 0
     found = Review.learn(scores, signs)
-    assert (found.shift, found.factor) == (
-        pytest.approx(shift, abs=0.3),
+    assert found.adjustment == (
+        pytest.approx(shift, abs=0.25),
         pytest.approx(factor, abs=0.15),
     )
-    share = found.estimate_share(scores, 1000)
+    share = found.estimate_share(scores, 8000)
     assert share.low < case.mean() < share.high
-    one = Review.learn(scores, np.where(np.arange(5000) == 0, signs, 0))
+    one = Review.learn(scores, np.where(np.arange(20_000) == 0, signs, 0)).adjustment
     assert abs(one.shift) < 1.5
-    none = Review.learn(scores, np.zeros(5000, dtype=np.int8))
+    none = Review.learn(scores, np.zeros(20_000, dtype=np.int8)).adjustment
     assert (none.shift, none.factor) == (0, 1)
+
+
+def test_charts_of_likely_cases_leave_unlikely_ones_and_the_order_of_patients_alone():
+    """Charts of flagged patients alone once made cases of thousands who have no record."""
+    odds = np.repeat([3.0, 0.0, -7.0], [40, 20, 5000])
+    signs = np.zeros(len(odds), dtype=np.int8)
+    signs[:60] = np.where(np.arange(60) % 3, -1, 1)  # P was .95 and .5; a third are cases
+    found = Review.learn(odds, signs).adjustment.apply(np.linspace(-20, 20, 999))
+    assert (np.diff(found) > 0).all()
+    corrected = expit(Review.learn(odds, signs).adjustment.apply(np.array([3.0, -7.0])))
+    assert corrected[0] < 0.6
+    assert corrected[1] == pytest.approx(expit(-7), abs=0.001)
 
 
 def test_a_ppv_without_charts_allows_for_an_error_that_anchors_share():

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from unelisa.cli import app
 from unelisa.cli.phenotype_config import Schemas, read_config
-from unelisa.ehr.datamart.patients import PATIENTS
+from unelisa.ehr.datamart import PATIENTS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "how_to" / "health_records.md").read_text(encoding="utf-8")

@@ -45,18 +45,6 @@ def test_assertions_of_one_name_are_told_apart_and_prompts_are_systems(results, 
     assert set(jury.systems.values()) == {"mini", "mini prompt 2"}
 
 
-def test_parts_of_another_kind_are_named(refuse):
-    assert "'gradingResult' must be an object" in refuse('{"testIdx": 1, "gradingResult": "x"}')
-    assert "it has no 'testIdx' or 'id'" in refuse('{"gradingResult": {}}')
-    assert "'componentResults' must be a list" in refuse(
-        '{"testIdx": 1, "gradingResult": {"componentResults": {}}}'
-    )
-    told = refuse(
-        '{"id": 1, "gradingResult": {"componentResults": [{"score": 1, "assertion": {}}]}}'
-    )
-    assert "only checks (assertion)" in told
-
-
 def test_a_real_file_with_repeats_sets_checks_and_failures(logs):
     with pytest.warns(VotesWarning, match=r"abstentions \(4\):.*the grader failed"):
         jury = read_jury(logs / "promptfoo-0.121.20.json")
@@ -94,3 +82,17 @@ def test_the_best_of_several_answers_is_preferred_to_the_others(tmp_path):
         ("a", "b", 1), ("b", "c", 0), ("a", "b", 0), ("a", "c", 0)
     ]  # fmt: skip
     assert found.judges == ["select-best"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "judges"),
+    [("promptfoo:redteam:pii", 1), ("research-rubric", 1), ("not-g-eval", 1), ("is-json", 0)],
+)
+def test_what_a_model_grades_is_a_judge_and_the_rest_a_check(kind, judges, results, tmp_path):
+    for result in results:
+        kinds = {"assertion": {"type": "llm-rubric"}}, {"assertion": {"type": kind}}
+        parts = [{"pass": True, "score": 1, **one} for one in kinds]
+        result["gradingResult"] = {"componentResults": parts}
+    jury = read_jury(write_lines(tmp_path / "results.jsonl", results))
+    assert (kind in jury.voters) == bool(judges)
+    assert (kind in jury.checks) == (not judges)

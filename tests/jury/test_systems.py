@@ -76,7 +76,11 @@ def test_ranks_are_those_that_the_differences_allow():
     assert [pair["holds"] for pair in pairs] == [True, True, False]
     wins = [("abc".index(x["better"]), "abc".index(x["worse"])) for x in pairs if x["holds"]]
     assert bound_ranks(3, wins) == [(1, 2), (1, 2), (3, 3)]
-    assert rank_all(np.array([2.0, 0.0, 0.1]), np.eye(3) * 0.01) == [(1, 1), (2, 3), (2, 3)]
+    ranked = rank_all("abc", np.array([2.0, 0.0, 0.1]), np.eye(3) * 0.01, np.ones(3))
+    assert [(x.system, x.rank_low, x.rank_high) for x in ranked] == [
+        ("a", 1, 1), ("c", 2, 3), ("b", 2, 3)
+    ]  # fmt: skip
+    assert [x.rank_high for x in rank_all("ab", np.zeros(2), np.eye(2), np.ones(2))] == [2, 2]
 
 
 def test_the_largest_of_three_differences_is_tukeys():

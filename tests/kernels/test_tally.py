@@ -14,7 +14,6 @@ from unelisa.kernels.tally import (
     compare_sparse_classes,
     compare_voters,
     count_ones,
-    count_votes,
     pack_votes,
     tally_sparse,
     tally_votes,
@@ -142,14 +141,6 @@ def test_a_part_of_the_items_is_packed_alone():
         assert np.array_equal(one, other)
 
 
-def test_votes_are_counted():
-    votes = votes_of(150, 4, 0.3)
-    counts = np.zeros((4, 2), np.int64)
-    count_votes(*packed(votes), counts)
-    assert np.array_equal(counts[:, 0], (votes != 0).sum(axis=1))
-    assert np.array_equal(counts[:, 1], (votes > 0).sum(axis=1))
-
-
 @pytest.mark.parametrize("n_items", [1, 64, 1000])
 @pytest.mark.parametrize("n_voters", [1, 3, 4, 9])
 def test_agreements_equal_the_matrix_product(n_items, n_voters):
@@ -175,7 +166,7 @@ def test_agreements_count_only_items_on_which_both_voted():
 
 def test_votes_are_widened():
     votes = votes_of(100, 3, 0.2)
-    out = np.full((3, 50), np.nan, np.float32)
-    widen_votes(votes, 20, 60, out)
-    assert np.array_equal(out[:, :40], votes[:, 20:60])
+    out = np.full((2, 50), np.nan, np.float32)
+    widen_votes(votes, np.array([2, 0]), 20, 60, out)
+    assert np.array_equal(out[:, :40], votes[[2, 0], 20:60])
     assert np.isnan(out[:, 40:]).all()

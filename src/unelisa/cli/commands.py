@@ -22,12 +22,13 @@ from typer.core import TyperCommand, TyperGroup
 
 import unelisa
 from unelisa.cli.screen import announce_compilation, complain, show_warnings, spell_hints
-from unelisa.errors import UnelisaError
+from unelisa.errors import ModelError, UnelisaError
 from unelisa.outputs import remove_drafts
 
 OUR_FAULT, BAD_INPUT, INTERRUPTED = 1, 2, 130
 INTERRUPTION = "interrupted: no further file was written"
 PATIENCE = 2.0  # seconds that a command has to stop by itself, tidying up
+STUDIES = "reproduce"  # lives beside the package in a clone
 # the first sentence of each command's own help, in the order of the list
 COMMANDS = {
     "demo": "Show what unelisa does, on a simulated crowd and on medical data with 30 rules.",
@@ -48,7 +49,7 @@ COMMANDS = {
     ),
     "report": "Write a report on a saved model: who is an expert and why.",
     "simulate": "Draw votes from the paper's model, along with the truth and the experts.",
-    "reproduce": "Re-run the paper's study, with its numbers beside ours.",
+    STUDIES: "Re-run the paper's study, with its numbers beside ours.",
 }
 # recent releases of typer bundle click, older ones import it; this is the base of all complaints
 # about arguments in both
@@ -90,7 +91,15 @@ class _Later(TyperCommand):
 
 def load_command(name: str) -> Any:
     """Return a command: the `app` of its module, or the function of its name."""
-    module = import_module(f"unelisa.cli.{name}")
+    try:
+        module = import_module("studies.cli" if name == STUDIES else f"unelisa.cli.{name}")
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] != "studies":
+            raise
+        raise ModelError(
+            "unelisa reproduce needs the studies, which are not part of the installed package: "
+            "run it from a clone of the repository, after pip install --editable ."
+        ) from None
     found = getattr(module, "app", None)
     if found is None:
         found = typer.Typer(add_completion=False)

@@ -4,14 +4,15 @@ import filecmp
 import gzip
 import io
 import json
+import math
 import os
 import re
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from unelisa import __version__
 from unelisa.cli.screen import escape_controls, program_output
@@ -65,11 +66,18 @@ class OutputFiles:
         if isinstance(content, dict):
             content = {"unelisa": __version__, **content}
         # a control character in a name reaches no terminal: JSON has a way to write it
-        text = escape_controls(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
+        text = json.dumps(_fill_nan(content), indent=2, ensure_ascii=False, allow_nan=False)
+        text = escape_controls(text)
         if path == STDOUT:
             program_output().write(f"{text}\n")
         else:
             self.write_text(path, f"{text}\n")
+
+    def write_labels(self, path: Path | None, judged: Any) -> None:
+        """Write the labels of all items where they are wanted."""
+        from unelisa.report.labels import label_columns, label_rows
+
+        self.write_csv(path, label_columns(judged), label_rows(judged))
 
     def write_csv(self, path: Path | None, header: Sequence[str], rows: Any) -> None:
         """Write a table that a spreadsheet opens safely, where it is wanted.
@@ -79,23 +87,12 @@ class OutputFiles:
         if path == STDOUT:
             write_table(program_output(), header, rows)
         elif path is not None:
-            with _open_table(self.draft(path)) as file:
-                write_table(file, header, rows)
-
-
-@contextmanager
-def _open_table(path: Path) -> Iterator[TextIO]:
-    settings: dict[str, Any] = {"encoding": "utf-8", "errors": "replace", "newline": ""}
-    if path.suffix.lower() == ".gz":
-        with (
-            path.open("wb") as raw,
-            gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed,  # the same bytes in every run
-            io.TextIOWrapper(packed, **settings) as file,
-        ):
-            yield file
-    else:
-        with path.open("w", **settings) as file:
-            yield file
+            with ExitStack() as opened:
+                file: Any = opened.enter_context(self.draft(path).open("wb"))
+                if path.suffix.lower() == ".gz":  # the same bytes in every run
+                    file = opened.enter_context(gzip.GzipFile("", "wb", 6, file, mtime=0))
+                text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="")
+                write_table(opened.enter_context(text), header, rows)
 
 
 @contextmanager
@@ -201,6 +198,11 @@ def refuse_replacing(path: Path, new: bytes | None = None) -> None:
         )
 
 
+def is_model(path: Path) -> bool:
+    """Return whether a file is a saved model, or will be refused as one."""
+    return path.suffix == ".npz" or (path.is_file() and find_kind(path) == MARK)
+
+
 def find_kind(path: Path) -> bytes | None:
     """Return which kind of unelisa's outputs a file is, None if nothing marks it as one.
 
@@ -221,3 +223,12 @@ def find_kind(path: Path) -> bytes | None:
         if re.match(mark, start):
             return kind
     return next((mark for mark in (_GENERATOR, MARK) if mark in start or mark in end), None)
+
+
+def _fill_nan(value: Any) -> Any:
+    """Return data for JSON, which knows no NaN: None instead."""
+    if isinstance(value, dict):
+        return {key: _fill_nan(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_fill_nan(one) for one in value]
+    return None if isinstance(value, float) and math.isnan(value) else value

@@ -1,51 +1,42 @@
 """`unelisa fit`: votes in; labels, verdicts, a report and a model out."""
 
 from pathlib import Path
-from typing import Annotated
 
 from unelisa.cli import options
-from unelisa.cli.forms import option, takes_form
 
 
-@takes_form
+@options.takes_form
 def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
-    votes: options.VotesFiles,
-    method: Annotated[
-        str, option("NAME", f"One of {', '.join(options.METHODS)}.")
-    ] = options.DEFAULT_METHOD,
+    votes: list[Path],
+    method: str = options.DEFAULT_METHOD,
     out: Path | None = None,
     report: Path | None = None,
-    show_items: options.ShowItems = False,
+    show_items: bool = False,
     save: Path | None = None,
-    keep_votes: options.KeepVotes = False,
-    truth: options.TruthFileIfAny = None,
-    settings: Annotated[
-        list[str] | None,
-        option(
-            "NAME=VALUE",
-            "A setting of the method, such as fit_intercept=true; may be repeated.",
-            "--set",
-        ),
-    ] = None,
+    keep_votes: bool = False,
+    truth: Path | None = None,
+    settings: list[str] | None = None,
     orient: str | None = None,
     gold: Path | None = None,
-    prevalence: options.Prevalence = None,
+    prevalence: list[str] | None = None,
     reading: int = 0,
     stability: int = 0,
-    strict: options.Strict = False,
+    strict: bool = False,
     form: options.VotesForm = options.USUAL_FORM,
-    seed: options.Seed = 0,
-    jobs: options.Jobs = -1,
+    seed: int = 0,
+    jobs: int = -1,
     run: options.RunForm = options.USUAL_RUN,
 ) -> None:
     """Label every item, and say which voters are experts and why.
 
+    --method NAME: One of {METHODS}.
     --out labels.csv: Write item, label, probability of the positive class (empty for methods
         without one; with more than two classes, of the label and of every class), status and, with
         latent-ising, the item's ease; - is stdout. Text that a spreadsheet would run as a formula
         gets an apostrophe.
     --report report.html: Write a report to read.
     --save model.npz: Save the model for `predict`.
+    settings --set NAME=VALUE: A setting of the method, such as fit_intercept=true; may be repeated.
     --orient majority|VOTER: Which class is positive: by majority of the experts, or by an anchor
         voter.
     --gold FILE: Gold labels of some items, a table like --truth, which the method learns from.

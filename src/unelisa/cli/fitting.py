@@ -14,7 +14,7 @@ from unelisa.analysis.comparison import list_methods, rate_scores
 from unelisa.analysis.judged import Judged, Reference
 from unelisa.cli import options
 from unelisa.cli.compare import run_methods
-from unelisa.cli.files import output_files
+from unelisa.cli.files import OutputFiles, is_model, output_files
 from unelisa.cli.screen import (
     busy,
     comparison_table,
@@ -25,19 +25,19 @@ from unelisa.cli.screen import (
     tell_written,
     voter_table,
 )
-from unelisa.errors import ConvergenceWarning, ModelError, replay_warnings
+from unelisa.errors import ConvergenceWarning, ModelError, VotesError, replay_warnings
 from unelisa.kernels.compilation import Stopwatch
-from unelisa.report.findings import Findings, name_method
-from unelisa.report.items import describe_next
-from unelisa.report.labels import label_columns, label_rows
+from unelisa.report.findings import Findings, describe_next, name_method
 from unelisa.report.page import render_report
 from unelisa.report.wording import count_noun, show_range
 from unelisa.sources.labels import KnownLabels
+from unelisa.storage import load
 from unelisa.storage import save as save_model
 from unelisa.votes import Votes
 
 LONGEST_CLASSES = 10
 LONGEST_FAMILIES = 8  # families, and voters of each, that are named
+MOST_WORST = 3
 
 
 class Outputs(NamedTuple):
@@ -60,12 +60,30 @@ def fit_model(
         Stopwatch() as watch,
     ):
         model.fit(votes, y, **beside)
-    messages = [str(warning.message) for warning in caught]
-    if not any("cannot be relied on" in one for one in messages):
+    if not any("cannot be relied on" in str(warning.message) for warning in caught):
         options.warn_if_unreliable(model)
     replay_warnings(caught)
     notes = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
     return watch.seconds, notes
+
+
+def open_model(
+    source: Path, votes: Sequence[Path], form: options.VotesForm, jobs: int
+) -> tuple[Aggregator, Votes]:
+    """Return a model and its votes, from their files or its own, or the votes fitted."""
+    if not is_model(source):
+        table, model = form.read(source, *votes), LatentIsing(n_jobs=jobs)
+        fit_model(model, table)
+        return model, table
+    kept = load(source)
+    if votes:
+        return kept, form.read_as_fitted(votes, kept)
+    if not hasattr(kept, "_kept_votes"):
+        raise VotesError(
+            f"{source.name} was saved without its votes; name their file after the model, or save "
+            "the model with --keep-votes"
+        )
+    return kept, kept._recall().votes
 
 
 def refuse_combinations(
@@ -116,20 +134,31 @@ def write_outputs(
 ) -> None:
     """Write all files that are wanted, or none of them."""
     with busy("writing"), output_files(force) as files:
-        files.write_csv(outputs.labels, label_columns(judged), label_rows(judged))
+        files.write_labels(outputs.labels, judged)
         if outputs.report is not None:
-            shown = findings["uncertain"] is not None  # whether items may be named
-            more = describe_next(model, judged, show_items=shown)
-            files.write_text(outputs.report, render_report({**findings, **more}, judged, source))
+            write_report(files, outputs.report, model, judged, findings, source)
         if outputs.model is not None:
             save_model(model, files.draft(outputs.model), keep_votes=outputs.keep_votes)
         files.write_json(outputs.json, findings)
 
 
+def write_report(
+    files: OutputFiles,
+    path: Path,
+    model: Aggregator,
+    judged: Judged | None,
+    findings: Findings,
+    source: str,
+) -> None:
+    """Write the page; it names items if the findings do."""
+    more = describe_next(model, judged, show_items=findings["uncertain"] is not None)
+    files.write_text(path, render_report({**findings, **more}, judged, source))
+
+
 def show_fit(screen: Console, findings: Findings, outputs: Outputs) -> None:
     """Print the answer, the voters, the scores and where the files are."""
     screen.print(findings["answer"], style="bold", markup=False)
-    for line in (describe_classes(findings["classes"]), *describe_crowd(findings)):
+    for line in describe_crowd(findings):
         screen.print(line)
     screen.print("", voter_table(findings["voters"]), "", sep="\n")
     if findings["readings"]:
@@ -143,60 +172,49 @@ def show_fit(screen: Console, findings: Findings, outputs: Outputs) -> None:
     if not any(outputs[:4]):
         screen.print("Nothing was written; add --out labels.csv or --report report.html.")
     screen.print()
-    tell_end(
-        screen, tell_trust(findings), tell_worst(findings["voters"]), tell_next(findings, outputs)
-    )
-
-
-def tell_trust(findings: Findings) -> str:
-    """Return how right the labels are expected to be, or why they cannot be relied on."""
-    expected = findings["expected_accuracy"]
-    right = "" if expected is None else f"expected accuracy {_show_share(expected)}"
-    if findings["reliable"] is False:
-        doubt = "these labels cannot be relied on, see the warnings"
-        return f"{doubt}; {right}" if right else doubt
-    return right or "nothing was found that speaks against the labels"
-
-
-def tell_worst(voters: Sequence[dict[str, Any]], most: int = 3) -> str:
-    """Return the least accurate voters with their accuracies."""
-    known = [voter for voter in voters if voter.get("accuracy") is not None]
-    if not known:
-        return "their accuracies are unknown; see the weights above"
-    worst = sorted(known, key=itemgetter("accuracy"))[:most]
-    return ", ".join(
-        f"{printable(one.get('voter', one.get('name')))} ({one['accuracy']:.2f})" for one in worst
-    )
-
-
-def tell_next(findings: Findings, outputs: Outputs) -> str:
-    """Return the command to run next."""
-    if findings["reliable"] is False:
-        return "label some items by hand (unelisa review), then fit again with --gold gold.csv"
-    if outputs.model is None:
-        return "--save model.npz keeps the model, for unelisa predict and unelisa suggest"
-    return f"unelisa suggest {outputs.model.name} VOTES names the votes that would help most"
-
-
-def describe_classes(classes: Sequence[Any]) -> Text:
-    """Return which of two classes is positive, or the names of more."""
-    if len(classes) == 2:
-        return Text("Positive means ") + printable(classes[1]) + "."
-    return Text("Classes: ") + list_names(classes, LONGEST_CLASSES)
+    tell_end(screen, *sum_up(findings, outputs.model))
 
 
 def describe_crowd(findings: Findings) -> Iterator[Text]:
-    """Yield what is known of the crowd: the share of yes, effective voters, families."""
-    crowd, share = findings["crowd"], findings["prevalence"]
+    """Yield the classes and what is known of the crowd: the share of yes, its worth, families."""
+    classes, crowd, share = findings["classes"], findings["crowd"], findings["prevalence"]
+    if len(classes) == 2:
+        yield Text("Positive means ") + printable(classes[1]) + "."
+    else:
+        yield Text("Classes: ") + list_names(classes, LONGEST_CLASSES)
     if share is not None:
-        label = printable(findings["classes"][1])
-        yield Text("Estimated share of ") + label + f" {_show_share(share)}."
+        yield Text("Estimated share of ") + printable(classes[1]) + f" {_show_share(share)}."
     if crowd["effective"] is not None:
         many = count_noun(crowd["voters"], "voter")
         yield Text(f"{many} worth {crowd['effective']:.1f} independent ones.")
     for family in crowd["families"][:LONGEST_FAMILIES]:
         names = [findings["voters"][row]["voter"] for row in family["voters"]]
         yield Text("Family: ") + list_names(names, LONGEST_FAMILIES)
+
+
+def sum_up(findings: Findings, saved: Path | None) -> tuple[str, str, str]:
+    """Return how far to trust the labels, the worst voters, and the command to run next."""
+    expected, worst = findings["expected_accuracy"], tell_worst(findings["voters"])
+    right = "" if expected is None else f"expected accuracy {_show_share(expected)}"
+    if findings["reliable"] is False:
+        doubt = "these labels cannot be relied on, see the warnings"
+        then = "label some items by hand (unelisa review), then fit again with --gold gold.csv"
+        return f"{doubt}; {right}" if right else doubt, worst, then
+    then = "--save model.npz keeps the model, for unelisa predict and unelisa suggest"
+    if saved is not None:
+        then = f"unelisa suggest {saved.name} VOTES names the votes that would help most"
+    return right or "nothing was found that speaks against the labels", worst, then
+
+
+def tell_worst(voters: Sequence[dict[str, Any]]) -> str:
+    """Return the least accurate voters with their accuracies."""
+    known = [voter for voter in voters if voter.get("accuracy") is not None]
+    if not known:
+        return "their accuracies are unknown; see the weights above"
+    worst = sorted(known, key=itemgetter("accuracy"))[:MOST_WORST]
+    return ", ".join(
+        f"{printable(one.get('voter', one.get('name')))} ({one['accuracy']:.2f})" for one in worst
+    )
 
 
 def _show_share(found: dict[str, Any]) -> str:

@@ -3,9 +3,8 @@
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -14,104 +13,100 @@ from unelisa.aggregators import Aggregator
 from unelisa.analysis.judged import Judged
 from unelisa.analysis.suggestions.smaller import find_smaller_panel
 from unelisa.cli import options
-from unelisa.cli.files import STDOUT, check_outputs, output_files
 from unelisa.cli.fitting import LONGEST_FAMILIES, fit_model, tell_worst
-from unelisa.cli.leaderboards import fill_table, show_without_labels
+from unelisa.cli.leaderboards import (
+    describe_means,
+    fill_table,
+    show_without_labels,
+    tabulate_means,
+)
 from unelisa.cli.screen import (
-    bare_table,
     busy,
     figure,
+    list_names,
+    make_table,
     printable,
-    results,
     tell_end,
     tell_written,
 )
 from unelisa.errors import ModelError, VotesError
-from unelisa.jury import SOURCES, Jury, Logs, read_logs
-from unelisa.jury.coefficients import compare_with_gold
-from unelisa.jury.gold import read_gold, read_gold_codes
+from unelisa.jury import Jury, Logs, read_logs
 from unelisa.jury.grades import PASS
-from unelisa.jury.panel import describe_jury, find_truth
+from unelisa.jury.panel import (
+    compare_with_gold,
+    describe_jury,
+    find_truth,
+    read_gold,
+    read_gold_codes,
+)
 from unelisa.jury.systems import Truth
+from unelisa.outputs import make_plain
 from unelisa.report.findings import collect_findings
-from unelisa.report.labels import label_columns, label_rows
 from unelisa.report.page import render_report, require_jinja
 from unelisa.report.wording import (
     count_noun,
     show_difference,
     show_labels_needed,
     show_lean,
+    show_pass_rate,
     show_rank,
     show_smaller_panel,
     show_verdict,
+    show_worth,
 )
 
 MOST_PAIRS = 10  # of systems, on the terminal
 
 
+@options.takes_form
 def jury(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
-    logs: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="LOGS...",
-            help="Files or folders: Inspect AI (.eval, .json), promptfoo, OpenAI evals, LangSmith, "
-            "Opik, MLflow, Label Studio, Argilla, Prodigy, pairs (as MT-bench), or records (item, "
-            "judge, label) as JSON Lines, CSV, Parquet or Arrow.",
-        ),
-    ],
-    source: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help=f"The format, one of {', '.join(SOURCES)}."),
-    ] = None,
-    cut: Annotated[
-        float | None,
-        typer.Option(metavar="SCORE", help="The lowest score that passes; by default no cut."),
-    ] = None,
-    question: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Which question to read if annotators answered several; NAME: OPTION asks for one "
-            "of several options.",
-        ),
-    ] = None,
-    judges: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Which judges to read; all by default.")
-    ] = None,
-    item: options.Item = None,
-    judge: Annotated[str | None, typer.Option(metavar="COL", help="Column of the judges.")] = None,
-    label: Annotated[str | None, typer.Option(metavar="COL", help="Column of labels.")] = None,
-    score: Annotated[str | None, typer.Option(metavar="COL", help="Column of scores.")] = None,
-    system: Annotated[str | None, typer.Option(metavar="COL", help="Column of systems.")] = None,
-    gold: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="gold.csv",
-            help="Gold labels of some items, a table with columns item and label; instead of those "
-            "in the logs.",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="labels.csv", help="Write every item's label.")
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option(metavar="page.html", help="Write a report to read.")
-    ] = None,
-    json: options.JsonFile = None,
-    show_items: options.ShowItems = False,
-    labels: options.Labels = None,
-    order: options.Order = None,
-    force: options.Force = False,
-    quiet: options.Quiet = False,
-    strict: options.Strict = False,
-    jobs: options.Jobs = -1,
-    _memory: options.Memory = None,
+    logs: list[Path],
+    source: str | None = None,
+    cut: float | None = None,
+    question: str | None = None,
+    judges: str | None = None,
+    item: str | None = None,
+    judge: str | None = None,
+    label: str | None = None,
+    score: str | None = None,
+    system: str | None = None,
+    gold: Path | None = None,
+    out: Path | None = None,
+    report: Path | None = None,
+    show_items: bool = False,
+    labels: str | None = None,
+    order: str | None = None,
+    strict: bool = False,
+    jobs: int = -1,
+    run: options.RunForm = options.USUAL_RUN,
 ) -> None:
-    """Say which system wins, by how much, and what the panel of judges is worth."""
-    check_outputs(report, tables=(out,), json=json, inputs=(*logs, gold), force=force)
+    """Say which system wins, by how much, and what the panel of judges is worth.
+
+    logs LOGS: Files or folders: Inspect AI (.eval, .json), promptfoo, OpenAI evals, LangSmith,
+        Opik, MLflow, Label Studio, Argilla, Prodigy, pairs (as MT-bench), or records (item, judge,
+        label) as JSON Lines, CSV, Parquet or Arrow.
+    --source NAME: The format, one of argilla, inspect, label-studio, langsmith, long, mlflow,
+        openai-evals, opik, pairs, prodigy, promptfoo.
+    --cut SCORE: The lowest score that passes; by default no cut.
+    --question NAME: Which question to read if annotators answered several; NAME: OPTION asks for
+        one of several options.
+    --judges A,B: Which judges to read; all by default.
+    --item COL: Column of the items.
+    --judge COL: Column of the judges.
+    --label COL: Column of labels.
+    --score COL: Column of scores.
+    --system COL: Column of systems.
+    --gold gold.csv: Gold labels of some items, a table with columns item and label; instead of
+        those in the logs.
+    --out labels.csv: Write every item's label.
+    --report page.html: Write a report to read.
+    --labels NO,YES: Your own two labels, the negative one first.
+    --order A,B,C: All classes in their order, from the lowest to the highest.
+    """
+    run.check(report, tables=(out,), inputs=(*logs, gold))
     if report is not None:
         require_jinja()
-    coding = options.VotesForm(None, labels, order, None, None, None).choose_coding("auto")
+    coding = options.VotesForm(labels=labels, order=order).choose_coding("auto")
     names = None if judges is None else [name.strip() for name in judges.split(",")]
     columns = dict(item=item, judge=judge, label=label, score=score, system=system)  # noqa: C408
     with busy("reading the logs"):
@@ -121,40 +116,40 @@ def jury(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         panel = _read_votes(found)
     if panel is None:
         _refuse_outputs(out, report, gold)
-        show_without_labels(found, force=force, json=json, quiet=quiet)
+        show_without_labels(found, run)
         return
     model = options.build_method(options.DEFAULT_METHOD, 0, jobs)
     y = panel.gold or None if gold is None else read_gold(gold, panel).as_gold()
     seconds, notes = fit_model(model, panel, y)
     judged = Judged.of(model, panel)
-    data = _describe(model, judged, panel, y, (jobs, show_items))
-    with busy("writing"), output_files(force) as files:
-        files.write_csv(out, label_columns(judged), label_rows(judged))
+    data = _describe(model, judged, panel, y, (jobs, show_items)) | describe_means(found, cut)
+    with busy("writing"), run.files() as files:
+        files.write_labels(out, judged)
         if report is not None:
             findings = collect_findings(model, judged, None, seconds, notes, show_items=show_items)
+            if findings["prevalence"] is not None:  # the gold labels of systems may correct it
+                rate = data["pass_rate"]
+                findings["prevalence"] |= {end: rate[end] for end in ("share", "low", "high")}
             named = ", ".join(path.name for path in logs)
             files.write_text(report, render_report({**findings, "jury": data}, judged, named))
-        files.write_json(json, {"kind": "votes", "source": panel.source, **data})
-    screen = results(quiet=quiet or STDOUT in (out, json))
+        files.write_json(run.json, {"kind": "votes", "source": panel.source, **data})
+    screen = run.screen(out)
     show_jury(screen, panel, model, data)
-    tell_written(screen, out, report, json)
-    tell_end(screen, *sum_up(data))
+    tell_written(screen, out, report, run.json)
+    tell_end(screen, *sum_up(data, report), "judges")
     options.end_strictly(strict, model)
 
 
-def sum_up(found: dict[str, Any]) -> tuple[str, str, str]:
-    """Return how far to trust the panel, its worst judges, and what is next."""
+def sum_up(found: dict[str, Any], report: Path | None = None) -> tuple[str, str, str]:
+    """Return how far to trust the panel, its worst judges if they are known, and what is next."""
+    known = any(row["accuracy"] is not None for row in found["judges"])
+    trust, then = "nothing speaks against the panel", ""
     if found["reliable"] is False:
-        return (
-            "not without labels of your own",
-            tell_worst(found["judges"]),
-            ("label some items by hand and pass them with --gold gold.csv"),
-        )
-    return (
-        "nothing speaks against the panel",
-        tell_worst(found["judges"]),
-        ("--report jury.html shows systems, judges and items to look at"),
-    )
+        trust = "not without labels of your own"
+        then = "label some items by hand and pass them with --gold gold.csv"
+    elif report is None:
+        then = "--report jury.html shows systems, judges and items to look at"
+    return trust, tell_worst(found["judges"]) if known else "", then
 
 
 def _refuse_outputs(*given: Path | None) -> None:
@@ -236,20 +231,17 @@ def show_jury(screen: Console, panel: Jury, model: Aggregator, found: dict[str, 
         screen.print()
         for line in describe_differences(rate):
             screen.print(line)
-    screen.print(printable(tell_worth(found), longest=2000), style="bold")
+    if "scores" in found:
+        screen.print(tabulate_means(found["scores"]))
+        screen.print()
+    screen.print(printable(show_worth(found), longest=2000), style="bold")
     screen.print(tell_read(panel, found))
-    if found["alpha"] is not None:
-        scale = "ordinal" if panel.ordered else "nominal"
-        screen.print(
-            f"Agreement: Krippendorff's alpha {found['alpha']:.2f} ({scale}), Fleiss' kappa "
-            f"{figure(found['fleiss_kappa'], '.2f')}."
-        )
+    for line in describe_agreement(panel, found):
+        screen.print(line)
     for family in found["families"]:
-        names = Text(", ").join(printable(name) for name in family[:LONGEST_FAMILIES])
-        more = len(family) - LONGEST_FAMILIES
-        screen.print(Text("Family: ") + names + (f" and {more} more." if more > 0 else "."))
+        screen.print(Text("Family: ") + list_names(family, LONGEST_FAMILIES))
     if rate is not None:
-        screen.print(Text(f"Estimated pass rate {_show_share(rate)}") + _name_pass(model))
+        screen.print(Text(show_pass_rate(rate)) + _name_pass(model))
     screen.print()
     screen.print(judge_table(found["judges"]))
     screen.print()
@@ -257,24 +249,19 @@ def show_jury(screen: Console, panel: Jury, model: Aggregator, found: dict[str, 
         screen.print(line)
 
 
-def tell_worth(found: dict[str, Any]) -> str:
-    """Return how many independent judges the panel is, and which ones add nothing.
-
-    Examples
-    --------
-    >>> worth = {"effective_judges": 2.7, "effective_judges_low": 2.1, "effective_judges_high": 3.6}
-    >>> tell_worth({**worth, "n_judges": 9, "cheaper_panel": {"drop": ["gpt", "llama"]}})
-    '9 judges are worth about 2.7 independent ones (2.1 to 3.6); gpt and llama add nothing.'
-    """
-    who, worth = count_noun(found["n_judges"], "judge"), found["effective_judges"]
-    if worth is None:
-        return f"{who}: their agreement does not exceed chance, so that nothing can be estimated."
-    low, high = found["effective_judges_low"], found["effective_judges_high"]
-    reach = "" if low is None else f" ({low:.1f} to {high:.1f})"
-    dropped = [name[:60] for name in found["cheaper_panel"]["drop"]]
-    more = f"; {' and '.join(dropped)} add{'s' if len(dropped) == 1 else ''} nothing"
-    be = "is" if found["n_judges"] == 1 else "are"
-    return f"{who} {be} worth about {worth:.1f} independent ones{reach}{more if dropped else ''}."
+def describe_agreement(panel: Jury, found: dict[str, Any]) -> Iterator[Text]:
+    """Yield how far the judges agree with each other, and with gold labels if there are any."""
+    if found["alpha"] is not None:
+        scale = "ordinal" if panel.ordered else "nominal"
+        fleiss = figure(found["fleiss_kappa"], ".2f")
+        yield Text(
+            f"Agreement: Krippendorff's alpha {found['alpha']:.2f} ({scale}), Fleiss' kappa "
+            f"{fleiss}."
+        )
+    if found["human_kappa"]:
+        listed = ((name, make_plain(one["kappa"])) for name, one in found["human_kappa"].items())
+        told = ", ".join(f"{name[:60]} {figure(kappa, '.2f')}" for name, kappa in listed)
+        yield printable(f"Cohen's kappa with the gold labels: {told}.", longest=2000)
 
 
 def tell_read(panel: Jury, found: dict[str, Any]) -> str:
@@ -307,21 +294,22 @@ def _name_pass(model: Aggregator) -> Text:
 
 def judge_table(judges: list[dict[str, Any]]) -> Table:
     """Return all judges with verdict, accuracy and leniency, the best first."""
-    table = bare_table(1)
-    table.add_column("judge", max_width=32, overflow="fold")
-    table.add_column("verdict", no_wrap=True)
-    related = any(row["family"] for row in judges)
-    if related:
-        table.add_column("family", max_width=16, overflow="fold")
-    for name in ("accuracy", "verdicts"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("leniency", overflow="fold")
-    for row in judges:
-        kin = [printable(row["family"])] if related else []
-        counts = _show_share(row, "accuracy"), figure(row["verdicts"], ",d")
-        verdict = show_verdict(row["verdict"])
-        table.add_row(printable(row["name"]), verdict, *kin, *counts, show_lean(row["lean"]))
-    return table
+    columns = {"judge": 32, "verdict": "<", "family": 16, "accuracy": ">", "verdicts": ">"}
+    rows = [
+        [
+            printable(row["name"]),
+            show_verdict(row["verdict"]),
+            printable(row["family"]),
+            _show_share(row, "accuracy"),
+            figure(row["verdicts"], ",d"),
+            show_lean(row["lean"]),
+        ]
+        for row in judges
+    ]
+    if not any(row["family"] for row in judges):
+        del columns["family"]
+        rows = [[*row[:2], *row[3:]] for row in rows]
+    return make_table({**columns, "leniency": 0}, rows)
 
 
 def system_table(systems: list[dict[str, Any]]) -> Table:

@@ -1,26 +1,29 @@
 """What `unelisa jury` shows of logs without labels: preferences between systems, and scores."""
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
-from unelisa.cli.files import STDOUT, output_files
-from unelisa.cli.screen import bare_table, busy, printable, results, tell_written
+from unelisa.cli.options import RunForm
+from unelisa.cli.screen import busy, make_table, printable, tell_written
+from unelisa.errors import VotesError
 from unelisa.jury import Logs
-from unelisa.jury.grades import suggest_cut
-from unelisa.jury.intervals import Estimate
+from unelisa.jury.grades import find_mixed, suggest_cut
+from unelisa.jury.intervals import Estimate, Ranked
 from unelisa.jury.preferences import Leaderboard, Preferences, agree, rank_systems
 from unelisa.jury.scores import ScoredPanel, Scores, fit_scores
 from unelisa.outputs import make_plain
 from unelisa.report.wording import show_rank
 
+_SUGGESTED = (
+    "The share of answers of quality {:g} or more is an example: --cut SCORE sets the lowest score "
+    "that passes."
+)
 
-def show_without_labels(
-    found: Logs, *, force: bool, json: Path | None, quiet: bool = False
-) -> None:
+
+def show_without_labels(found: Logs, run: RunForm) -> None:
     """Print and write the leaderboard of preferences, or that of scores."""
     with busy("ranking the systems"):
         if found.panel.preferences:
@@ -28,9 +31,9 @@ def show_without_labels(
         else:
             data, tables, lines = _rank_scores(found)
     data["source"] = found.source
-    with output_files(force) as files:
-        files.write_json(json, data)
-    screen = results(quiet=quiet or json == STDOUT)
+    with run.files() as files:
+        files.write_json(run.json, data)
+    screen = run.screen()
     for table in tables:
         screen.print(table)
         screen.print()
@@ -39,13 +42,22 @@ def show_without_labels(
     if data["reason"]:
         screen.print(Text("Do not trust these ranks:", "bold red"))
         screen.print(printable(f"{data['reason']}.", longest=600))
-    tell_written(screen, json)
+    tell_written(screen, run.json)
 
 
-def _spell(estimate: Estimate | None) -> dict[str, Any] | None:
-    if estimate is None:
-        return None
-    return {key: make_plain(value) for key, value in estimate._asdict().items()}
+def _spell(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row for JSON: an estimate is an object."""
+    found = dict(row)
+    for key, value in row.items():
+        if isinstance(value, Estimate):
+            found[key] = {part: make_plain(end) for part, end in value._asdict().items()}
+    return found
+
+
+def _describe_ranked(row: Ranked, name: str, counted: str, **more: Any) -> dict[str, Any]:
+    ranks = {"rank_low": row.rank_low, "rank_high": row.rank_high}
+    found = {"system": row.system or None, name: row.estimate, counted: row.n, **ranks, **more}
+    return _spell(found)
 
 
 def _rank_pairs(found: Logs) -> tuple[dict[str, Any], list[Table], list[str]]:
@@ -64,7 +76,7 @@ def _rank_pairs(found: Logs) -> tuple[dict[str, Any], list[Table], list[str]]:
             f"({len(people):,} comparisons): {'unknown' if agreed is None else f'{agreed:.2f}'}."
         )
     systems = [
-        (row["system"], show_rank([row["rank_low"], row["rank_high"]]), _show(row["strength"]),
+        (row["system"], _show_ranks(row), _show(row["strength"]),
          f"{row['win_rate']:.1%}", f"{row['comparisons']:,}")
         for row in data["systems"]
     ]  # fmt: skip
@@ -73,45 +85,65 @@ def _rank_pairs(found: Logs) -> tuple[dict[str, Any], list[Table], list[str]]:
         for row in data["judges"]
     ]
     heads = ("system", "rank", "strength", "win rate", "comparisons")
-    tables = [fill_table(heads, systems)]
-    tables.append(fill_table(("judge", "reliability", "weight", "comparisons"), judges))
-    return data, tables, lines
+    own = ("judge", "reliability", "weight", "comparisons")
+    return data, [fill_table(heads, systems), fill_table(own, judges)], lines
 
 
 def _rank_scores(found: Logs) -> tuple[dict[str, Any], list[Table], list[str]]:
     """Return the systems by mean quality as data, tables and sentences."""
     board = fit_scores(Scores.of(found.panel))
     data = describe_scores(board)
-    systems = [
-        (row["system"] or "all answers", show_rank([row["rank_low"], row["rank_high"]]),
-         _show(row["mean"]), _show(row["pass_rate"]), f"{row['items']:,}")
-        for row in data["systems"]
-    ]  # fmt: skip
     judges = [
         (row["name"], *(f"{row[key]:.2f}" for key in ("location", "scale", "noise", "reliability")),
          f"{row['scores']:,}")
         for row in data["judges"]
     ]  # fmt: skip
-    heads = ("system", "rank", "mean quality", f"reach {data['cut']:g}", "items")
-    tables = [fill_table(heads, systems)]
-    scale = ("judge", "adds", "scale", "noise", "reliability", "scores")
-    return data, [*tables, fill_table(scale, judges)], tell_scores(board, data["cut"])
+    own = ("judge", "adds", "scale", "noise", "reliability", "scores")
+    tables = [tabulate_means(data), fill_table(own, judges)]
+    return data, tables, tell_scores(board, data["cut"])
+
+
+def describe_means(found: Logs, cut: float | None) -> dict[str, Any]:
+    """Return the means of scores that are read as ordered classes; nothing of other marks."""
+    grades = found.panel.grades
+    if cut is not None or len(grades) < 4 or not all(isinstance(x, float) for x in grades):
+        return {}
+    try:
+        scores = describe_scores(fit_scores(Scores.of(found.panel)))
+    except VotesError:  # too few
+        return {}
+    return {"scores": scores}
+
+
+def tabulate_means(data: dict[str, Any]) -> Table:
+    """Return the systems by mean quality, with the share that reaches the cut if there is one."""
+    heads = ["system", "rank", "mean quality", "items"]
+    rows = [
+        [row["system"] or "all answers", _show_ranks(row), _show(row["mean"]), f"{row['items']:,}"]
+        for row in data["systems"]
+    ]
+    if data["cut"] is not None:
+        heads.insert(3, f"reach {data['cut']:g}")
+        for cells, row in zip(rows, data["systems"], strict=True):
+            cells.insert(3, _show(row["pass_rate"]))
+    return fill_table(heads, rows)
 
 
 def describe_board(board: Leaderboard) -> dict[str, Any]:
     """Return a leaderboard as data that JSON can hold."""
+    biases = _spell({"position_bias": board.first, "length_bias": board.longer})
     return {
         "kind": "preferences",
         "n_judges": len(board.judges),
         "n_questions": board.n_questions,
         "n_comparisons": board.n_comparisons,
-        "systems": [{**row._asdict(), "strength": _spell(row.strength)} for row in board.systems],
-        "judges": [
-            {**row._asdict(), "reliability": _spell(row.reliability)} for row in board.judges
+        "systems": [
+            _describe_ranked(row, "strength", "comparisons", win_rate=board.win_rates[row.system])
+            for row in board.systems
         ],
+        "judges": [*map(_spell, board.judges)],
         "families": board.families,
-        "position_bias": _spell(board.first),
-        "length_bias": _spell(board.longer),
+        **biases,
         "reliable": not board.reason,
         "reason": board.reason,
     }
@@ -119,8 +151,9 @@ def describe_board(board: Leaderboard) -> dict[str, Any]:
 
 def describe_scores(found: ScoredPanel) -> dict[str, Any]:
     """Return systems and judges of scores as data that JSON can hold."""
-    cut = suggest_cut(found.scores.values.tolist())
-    rates = dict(found.pass_rates(cut))
+    mixed = find_mixed(found.scores.ranges) is not None
+    cut = None if mixed else suggest_cut(found.scores.values.tolist())
+    rates = {} if cut is None else found.pass_rates(cut)
     return {
         "kind": "scores",
         "n_judges": len(found.judges),
@@ -128,29 +161,24 @@ def describe_scores(found: ScoredPanel) -> dict[str, Any]:
         "effective_judges": found.effective_judges,
         "cut": cut,
         "systems": [
-            {
-                **row._asdict(),
-                "system": row.system or None,
-                "mean": _spell(row.mean),
-                "pass_rate": _spell(rates[row.system]),
-            }
+            _describe_ranked(row, "mean", "items", pass_rate=rates.get(row.system))
             for row in found.systems
         ],
-        "judges": [row._asdict() for row in found.judges],
+        "judges": found.judges,
         "reliable": not found.reason,
         "reason": found.reason,
     }
 
 
-def fill_table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
+def fill_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     """Return a table: names at the left, and figures."""
-    table = bare_table(1)
-    table.add_column(columns[0], max_width=40, overflow="fold")
-    for name in columns[1:]:
-        table.add_column(name, justify="right", no_wrap=True)
-    for first, *rest in rows:
-        table.add_row(printable(first, 80), *rest)
-    return table
+    first, *others = columns
+    cells = [(printable(name, 80), *rest) for name, *rest in rows]
+    return make_table({first: 40, **dict.fromkeys(others, ">")}, cells)
+
+
+def _show_ranks(row: dict[str, Any]) -> str:
+    return show_rank([row["rank_low"], row["rank_high"]])
 
 
 def _show(one: dict[str, Any]) -> str:
@@ -181,7 +209,7 @@ def tell_board(board: Leaderboard) -> list[str]:
     return lines
 
 
-def tell_scores(found: ScoredPanel, cut: float) -> list[str]:
+def tell_scores(found: ScoredPanel, cut: float | None) -> list[str]:
     """Return what the means are, and what the panel is worth."""
     judges = len(found.judges)
     values = found.scores.values
@@ -189,6 +217,6 @@ def tell_scores(found: ScoredPanel, cut: float) -> list[str]:
         f"{judges} judges, whose precision is that of about {found.effective_judges:.1f} of equal "
         "precision; scores alone do not show errors that judges have in common.",
         f"Scores range from {values.min():g} to {values.max():g}; quality is on the scale of "
-        f"the average judge, with 90% intervals. The share of answers of quality {cut:g} or more "
-        "is an example: --cut SCORE sets the lowest score that passes.",
+        "the average judge, with 90% intervals."
+        + (f" {_SUGGESTED.format(cut)}" if cut is not None else ""),
     ]

@@ -5,18 +5,20 @@ A command imports what it needs when it is called, so that its help appears at o
 
 import csv
 import mmap
+import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import wraps
+from inspect import Parameter, cleandoc, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from unelisa.cli.files import STDOUT, OutputFiles, check_outputs, output_files
-from unelisa.cli.forms import argument, read_options
 from unelisa.cli.screen import busy, results
 from unelisa.errors import ExpertsWarning, ModelError, VotesError, warn_user
 from unelisa.memory import DEFAULT, VARIABLE, limit_memory, refuse_beyond
@@ -47,12 +49,65 @@ METHODS = (
     "wawa",
     "zero-based-skill",
 )
-_TABLE = (
-    "CSV, CSV.gz, JSON Lines, Excel, Parquet (a file or a folder) or Feather: one row per vote "
-    "(item, voter, vote), or one row per item and one column per voter; - reads CSV from stdin."
-)
+_OPTION = re.compile(r"(?:(\w+) )?(--[\w/,-]+)(?: (.+?))?: (.*)")
+_ARGUMENT = re.compile(r"(\w+) ([A-Z[][A-Z|\]. ]*): (.*)")
+
+
+def read_options(documented: str) -> tuple[str, dict[str, Any]]:
+    r"""Return the words of a docstring before its options, and the options by parameter.
+
+    An option is a line "--out FILE: words", or "settings --set VALUE: words" where the parameter
+    has another name, or "--seed N 0-9: words" for a number within limits; an argument is "votes
+    VOTES: words". A line with a colon at its end begins a panel of the help page.
+
+    Examples
+    --------
+    >>> words, found = read_options("Fit.\n\n--out FILE: Where labels go.\nvotes VOTES: A table.")
+    >>> words, found["out"].metavar, found["out"].help, found["votes"].help
+    ('Fit.', 'FILE', 'Where labels go.', 'A table.')
+    """
+    words: list[str] = []
+    entries: list[tuple[str | None, str]] = []
+    panel = None
+    for line in cleandoc(documented).replace("{METHODS}", ", ".join(METHODS)).splitlines():
+        if _OPTION.match(line) or _ARGUMENT.match(line):
+            entries.append((panel, line))
+        elif entries and line.startswith("    "):
+            entries[-1] = (entries[-1][0], f"{entries[-1][1]} {line.strip()}")
+        elif line.endswith(":"):
+            panel = line[:-1]
+        elif line or not entries:
+            words.append(line)
+    return "\n".join(words).strip(), dict(_read_entry(*entry) for entry in entries)
+
+
+def _read_entry(panel: str | None, line: str) -> tuple[str, Any]:
+    """Return the parameter that a line declares, and what it is to Typer."""
+    declared = _ARGUMENT.match(line)
+    if declared:
+        name, metavar, told = declared.groups()
+        return name, typer.Argument(metavar=metavar, help=told)
+    declared = _OPTION.match(line)
+    name, names, metavar, told = declared.groups()  # type: ignore[union-attr]
+    metavar, _, limits = (metavar or "").partition(" ")
+    low, high = (int(x) if x else None for x in (limits or "-").split("-"))
+    shown: Any = {"metavar": metavar or None, "help": told, "rich_help_panel": panel}
+    name = name or re.split("[/,]", names[2:])[0].replace("-", "_")
+    return name, typer.Option(*names.split(","), min=low, max=high, **shown)
+
+
+def _limit_memory(context: typer.Context, size: str | None) -> str | None:
+    """Set the limit until the command ends."""
+    context.with_resource(limit_memory(size))
+    return size
+
+
 _, _SHARED = read_options(
     f"""
+    model MODEL: A model written by `unelisa fit --save`.
+    votes VOTES: CSV, CSV.gz, JSON Lines, Excel, Parquet (a file or a folder) or Feather: one row
+        per vote (item, voter, vote), or one row per item and one column per voter; - reads CSV from
+        stdin. Several files are joined by the names of items and voters.
     --truth TRUTH: Table with columns item and label, in the votes' own labels, for some or all
         items.
     --show-items: Name items in the report: the most uncertain ones, and all in the labels that the
@@ -67,55 +122,64 @@ _, _SHARED = read_options(
     --json FILE: Write the results as JSON; - is stdout.
     --force: Replace existing files, also those that unelisa did not write.
     How it runs:
-    --quiet: Print no results, only warnings.
+    --quiet,-q: Print no results, only warnings.
     --strict: End with exit code 3 where the labels cannot be relied on; all files are written.
-    --seed N: Seed of all random numbers.
+    --seed N 0-: Seed of all random numbers.
     --jobs N: Threads; -1 is every core.
     --memory 500MB: How much memory the content of a file may take, {DEFAULT} by default. A larger
         table with one row per item is kept in a temporary file; anything else is refused.
     """
 )
-
-
-def _limit_memory(context: typer.Context, size: str | None) -> str | None:
-    """Set the limit until the command ends."""
-    context.with_resource(limit_memory(size))
-    return size
-
-
-_SHARED["json"].default, _SHARED["quiet"].param_decls = "--json", ("-q",)
-_SHARED["seed"].min = 0
 _SHARED["memory"].envvar, _SHARED["memory"].callback = VARIABLE, _limit_memory
-VotesFile = Annotated[Path, argument("VOTES", _TABLE)]
-VotesFiles = Annotated[
-    list[Path],
-    argument("VOTES", f"{_TABLE} Several files are joined by the names of items and voters."),
-]
-ModelFile = Annotated[Path, argument("MODEL", "A model written by `unelisa fit --save`.")]
-TruthFile = Annotated[Path, _SHARED["truth"]]
-TruthFileIfAny = Annotated[Path | None, _SHARED["truth"]]
-JsonFile = Annotated[Path | None, _SHARED["json"]]
-ShowItems = Annotated[bool, _SHARED["show_items"]]
-KeepVotes = Annotated[bool, _SHARED["keep_votes"]]
-Prevalence = Annotated[list[str] | None, _SHARED["prevalence"]]
-Error = Annotated[str, _SHARED["error"]]
-Confidence = Annotated[str, _SHARED["confidence"]]
-Wide = Annotated[bool, _SHARED["wide"]]
-Force = Annotated[bool, _SHARED["force"]]
-Quiet = Annotated[bool, _SHARED["quiet"]]
-Strict = Annotated[bool, _SHARED["strict"]]
-Seed = Annotated[int, _SHARED["seed"]]
-Jobs = Annotated[int, _SHARED["jobs"]]
-Memory = Annotated[str | None, _SHARED["memory"]]
+
+
+def takes_form(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command as Typer takes it: every option is a parameter with its help.
+
+    The help stands in the docstring of the command, in that of a form, or in the list of shared
+    options: see `read_options`. A parameter that is a form, a named tuple of options such as
+    `VotesForm`, becomes its fields; an option of the command's own comes before a form's.
+    """
+    own, forms, shown = signature(command), {}, {}
+    text, options = read_options(command.__doc__ or "")
+    for name, parameter in own.parameters.items():
+        form = parameter.annotation
+        if not hasattr(form, "_field_defaults"):
+            shown[name] = _declare(name, form, parameter.default, options)
+            continue
+        forms[name] = form
+        _, documented = read_options(form.__doc__)
+        for field, usual in form._field_defaults.items():
+            if field not in own.parameters:
+                shown[field] = _declare(field, form.__annotations__[field], usual, documented)
+
+    @wraps(command)
+    def call(**given: Any) -> None:
+        fields = given.keys() - own.parameters.keys()
+        for name, form in forms.items():
+            given[name] = form(**{x: given.pop(x) for x in form._fields if x in fields})
+        command(**given)
+
+    call.__doc__ = text
+    call.__signature__ = own.replace(parameters=list(shown.values()))  # type: ignore[attr-defined]
+    call.__annotations__ = {name: one.annotation for name, one in shown.items()}
+    return call
+
+
+def _declare(name: str, kind: Any, usual: Any, options: dict[str, Any]) -> Parameter:
+    found = {**_SHARED, **options}.get(name.lstrip("_"))
+    if found is not None and not hasattr(kind, "__metadata__"):
+        kind = Annotated[kind, found]
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=usual, annotation=kind)
 
 
 class RunForm(NamedTuple):
     """What every command takes: where its results go, and how much memory it may use."""
 
-    json: JsonFile = None
-    force: Force = False
-    quiet: Quiet = False
-    memory: Memory = None
+    json: Path | None = None
+    force: bool = False
+    quiet: bool = False
+    memory: str | None = None
 
     def check(
         self,
@@ -263,10 +327,6 @@ def split_names(listed: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in names if name.strip())
 
 
-_, _FORM = read_options(VotesForm.__doc__ or "")
-Labels = Annotated[str | None, _FORM["labels"]]
-Order = Annotated[str | None, _FORM["order"]]
-Item = Annotated[str | None, _FORM["item"]]
 USUAL_FORM = VotesForm()
 USUAL_RUN = RunForm()
 
@@ -296,17 +356,12 @@ def read_known(
 
 
 def find_method(name: str) -> str:
-    """Return the registered name of a method, given that or its class's name in any case.
-
-    Examples
-    --------
-    >>> find_method("MajorityVote"), find_method("majority_vote")
-    ('majority-vote', 'majority-vote')
-    """
+    """Return the registered name of a method, given that or its class's name in any case."""
     from unelisa.aggregators import AGGREGATORS
 
+    wanted = re.sub("[-_ ]", "", name.lower())
     for registered, cls in AGGREGATORS.items():
-        if _fold(name) in (_fold(registered), _fold(cls.__name__)):
+        if wanted in (registered.replace("-", ""), cls.__name__.lower()):
             return registered
     raise ModelError(f"there is no method {name[:60]!r}; choose {', '.join(METHODS)}")
 
@@ -387,18 +442,17 @@ def _read_range(text: str) -> Any:
 
 
 def read_share(option: str, text: str) -> float:
-    """Return a share that is written as .05 or 5%.
-
-    Examples
-    --------
-    >>> read_share("--error", "5%"), read_share("--error", ".05")
-    (0.05, 0.05)
-    """
+    """Return a share that is written as .05 or 5%."""
     try:
         number = float(text.strip().removesuffix("%"))
     except ValueError:
         raise ModelError(f"{option} takes a share such as .05 or 5%, found {text[:40]!r}") from None
     return number / 100 if text.strip().endswith("%") else number
+
+
+def read_promise(error: str, confidence: str) -> tuple[float, float]:
+    """Return the shares that --error and --confidence state."""
+    return read_share("--error", error), read_share("--confidence", confidence)
 
 
 def read_number(text: str, *kinds: type[int] | type[float]) -> Any:
@@ -407,10 +461,6 @@ def read_number(text: str, *kinds: type[int] | type[float]) -> Any:
         with suppress(ValueError):
             return kind(text)
     return text
-
-
-def _fold(name: str) -> str:
-    return "".join(letter for letter in name.lower() if letter not in "-_ ")
 
 
 def end_strictly(strict: bool, model: Any) -> None:

@@ -1,7 +1,8 @@
 """From a database of health records to the label of every patient."""
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.cli.phenotype_config import PhenotypeConfig
+from unelisa.cli.phenotype_reviews import Charts
 from unelisa.cli.screen import busy
 from unelisa.ehr.charts import draw_charts
 from unelisa.ehr.omop.cohort import list_cohort
-from unelisa.ehr.omop.counts import count_patients, find_related
+from unelisa.ehr.omop.counts import PatientCounts, count_patients, find_related
 from unelisa.ehr.omop.database import OmopTables, open_database
 from unelisa.ehr.omop.persons import (
     SEXES,
@@ -26,6 +28,7 @@ from unelisa.ehr.omop.persons import (
 )
 from unelisa.ehr.omop.records import list_spans, name_concepts
 from unelisa.ehr.phenotyper import Phenotyper
+from unelisa.ehr.rules.members import Scope
 from unelisa.errors import ModelError, RecordsError, UnelisaWarning, replay_warnings, warn_user
 from unelisa.kernels.compilation import Stopwatch
 from unelisa.report.health import describe_phenotype
@@ -33,8 +36,6 @@ from unelisa.storage import load
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Charts = Any  # labels by person_id, and the share of similar charts that were drawn if known
 
 
 class Cases(NamedTuple):
@@ -81,6 +82,32 @@ def load_kept(
     return model, replace(wanted, request=request)
 
 
+class Records(NamedTuple):
+    """The tables of a database, what was counted, who the patients are, and which days count."""
+
+    tables: OmopTables
+    counts: PatientCounts
+    people: Persons
+    scope: Scope
+    status: Any  # what is shown while it works
+
+
+@contextmanager
+def read_records(
+    database: str, wanted: PhenotypeConfig, check: Callable[[Any], None] = lambda _: None
+) -> Iterator[Records]:
+    """Give the records of a database; `check` is called with its connection before counting."""
+    request, (cdm, vocabulary, *_) = wanted.request, wanted.schemas
+    with busy("opening the database") as status, open_database(database) as connection:
+        tables = OmopTables.of(connection, cdm, vocabulary)
+        check(connection)
+        counts = count_patients(tables, request, lambda what: status.update(f"{what} ..."))
+        status.update("checking the records ...")
+        scope = Scope(request.record_window, list_spans(tables, request))
+        people = describe_persons(tables, counts.table.index, wanted.limits, *scope)
+        yield Records(tables, counts, people, scope, status)
+
+
 def find_cases(
     database: str,
     wanted: PhenotypeConfig,
@@ -90,13 +117,8 @@ def find_cases(
     dated: bool,
 ) -> Cases:
     """Return the labels of all patients in a database, by a kept phenotyper or a new one."""
-    request, (cdm, vocabulary, *_) = wanted.request, wanted.schemas
-    with busy("opening the database") as status, open_database(database) as connection:
-        tables = OmopTables.of(connection, cdm, vocabulary)
-        counts = count_patients(tables, request, lambda what: status.update(f"{what} ..."))
-        status.update("checking the records ...")
-        window, spans = request.record_window, list_spans(tables, request)
-        people = describe_persons(tables, counts.table.index, wanted.limits, window, spans)
+    request = wanted.request
+    with read_records(database, wanted) as (tables, counts, people, scope, status):
         flaws = list_flaws(tables, request, counts)
         related = find_related(tables, request, wanted.anchors) if kept is None else []
         status.update("finding the cases ...")
@@ -107,7 +129,7 @@ def find_cases(
         if dated:
             status.update("dating the cohort ...")
             cases = counts.table.index.to_numpy()[labeled.flagged]
-            rows = list_cohort(tables, cases, wanted.cohort, wanted.anchors, window, spans)
+            rows = list_cohort(tables, cases, wanted.cohort, wanted.anchors, *scope)
     performance = None if kept is None else kept.expect_performance(labeled.counts)
     shown = labeled.chances[people.eligible]
     facts = describe_phenotype(wanted.title, labeled.model, shown, counts.steps, performance)
@@ -212,12 +234,11 @@ def _compare_groups(
     utilization: str | None,
 ) -> list[Row]:
     """Return the table of cases and others among the eligible patients."""
-    female = None
+    able, female = people.eligible, None
     if people.sex is not None:
         recorded = np.isin(people.sex, list(SEXES.values()))
         female = np.where(recorded, people.sex == SEXES["female"], np.nan)
     facts = {"age in years": people.age, "age at the first anchor": onset, "female": female}
-    able = people.eligible
     known = {name: None if one is None else one[able] for name, one in facts.items()}
     anchors = [str(name) for name in labeled.model.anchors]
     return describe_groups(labeled.counts, labeled.flagged[able], known, utilization, anchors)

@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from unelisa.ehr.cautions import check_settings
+from unelisa.ehr.cautions import read_anchors, read_prevalence
 from unelisa.ehr.counts import FEWEST_SHOWN
 from unelisa.ehr.omop.persons import SEXES, Limits
 from unelisa.ehr.omop.requests import CountRequest, Request, parse_all, parse_request
@@ -22,21 +22,27 @@ _TABLES = {
     "cdm": "schema:str",
     "vocabulary": "schema:str",
     "results": "schema:str table:str",
-    "phenotype": "anchors:list prevalence:share seed:int sex:str age:list",
+    "phenotype": "anchors:list prevalence:share seed:int sex:str age:ages",
     "cohort": "number:int",
 }
 _KEYS = {table: dict(pair.split(":") for pair in keys.split()) for table, keys in _TABLES.items()}
-_KINDS: dict[str, tuple[tuple[type, ...], str]] = {
-    "list": ((list,), "a list of strings"),
-    "str": ((str,), "a string"),
-    "date": ((date,), "a date"),
-    "int": ((int,), "an integer"),
-    "number": ((float, int), "a number"),
-    "share": ((float, int, list), "a number"),
+# kind -> the types of a value, those of the values in a list, and its name
+_KINDS: dict[str, tuple[tuple[type, ...], tuple[type, ...], str]] = {
+    "list": ((list,), (str,), "a list of strings"),
+    "str": ((str,), (str,), "a string"),
+    "date": ((date,), (), "a date"),
+    "int": ((int,), (), "an integer"),
+    "number": ((float, int), (), "a number"),
+    "share": ((float, int, list), (float, int), "a number, or two such as [0.005, 0.02]"),
+    "ages": ((list,), (int,), "two integers, such as [12, 55]"),
 }
-_PAIRS = {
-    "age": "two integers, such as [12, 55]",
-    "prevalence": "a number, or two such as [0.005, 0.02]",
+# why a file cannot be read, by the first kind that an error has
+_UNREADABLE: dict[type[Exception], str] = {
+    RecursionError: "is nested too deeply for a configuration",
+    OSError: "cannot be read: {0.strerror}",
+    tomllib.TOMLDecodeError: "is not a TOML file: {0}",
+    UnicodeDecodeError: "is not a TOML file: it is not UTF-8 text",
+    ValueError: "has a number with too many digits",
 }
 LARGEST_NUMBER = 2**31 - 1  # of an OMOP integer
 LARGEST_FILE = 1_000_000  # bytes
@@ -87,29 +93,17 @@ def read_toml(path: Path) -> dict[str, Any]:
     """Return the content of a TOML file, or raise an error that names the file."""
     check_readable(path, ModelError)
     try:
-        return tomllib.loads(_read_text(path))
+        if path.stat().st_size > LARGEST_FILE:
+            raise ModelError(f"{path.name} is larger than a configuration can be")
+        text = path.read_text(encoding="utf-8-sig")
+        if text.count(".") > MOST_DOTS:
+            raise ModelError(f"{path.name} has more than {MOST_DOTS:,} dots; use patterns of codes")
+        return tomllib.loads(text)
     except ModelError:  # which is a ValueError
         raise
-    except RecursionError:
-        raise ModelError(f"{path.name} is nested too deeply for a configuration") from None
-    except OSError as error:
-        raise ModelError(f"{path.name} cannot be read: {error.strerror}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ModelError(f"{path.name} is not a TOML file: {error}") from None
-    except UnicodeDecodeError:
-        raise ModelError(f"{path.name} is not a TOML file: it is not UTF-8 text") from None
-    except ValueError:
-        raise ModelError(f"{path.name} has a number with too many digits") from None
-
-
-def _read_text(path: Path) -> str:
-    """Return the text of a configuration; refuse one that would take long."""
-    if path.stat().st_size > LARGEST_FILE:
-        raise ModelError(f"{path.name} is larger than a configuration can be")
-    text = path.read_text(encoding="utf-8-sig")
-    if text.count(".") > MOST_DOTS:
-        raise ModelError(f"{path.name} has more than {MOST_DOTS:,} dots; name codes by patterns")
-    return text
+    except (RecursionError, OSError, ValueError) as error:
+        wrong = next(words for kind, words in _UNREADABLE.items() if isinstance(error, kind))
+        raise ModelError(f"{path.name} {wrong.format(error)}") from None
 
 
 @contextmanager
@@ -129,13 +123,14 @@ def interpret(content: dict[str, Any]) -> PhenotypeConfig:
     _check(content)
     records, phenotype = content.get("records", {}), content.get("phenotype", {})
     limits = Limits(phenotype.get("sex"), phenotype.get("age") and tuple(phenotype["age"]))
+    stated = phenotype.get("prevalence")
     if not records.get("features") or not phenotype.get("anchors"):
         raise ModelError("features under [records] and anchors under [phenotype] are required")
     config = PhenotypeConfig(
         title=title,
         request=_read_request(records, phenotype["anchors"]),
         anchors=tuple(parse_request(text) for text in phenotype["anchors"]),
-        prevalence=_read_prevalence(phenotype.get("prevalence")),
+        prevalence=tuple(stated) if isinstance(stated, list) else stated,
         seed=phenotype.get("seed", 0),
         limits=limits,
         schemas=_read_schemas(content),
@@ -143,10 +138,6 @@ def interpret(content: dict[str, Any]) -> PhenotypeConfig:
     )
     _check_values(config)
     return config
-
-
-def _read_prevalence(stated: Any) -> Any:
-    return tuple(stated) if isinstance(stated, list) else stated
 
 
 def _read_request(records: dict[str, Any], anchors: list[str]) -> CountRequest:
@@ -178,7 +169,8 @@ def _read_schemas(content: dict[str, Any]) -> Schemas:
 
 def _check_values(config: PhenotypeConfig) -> None:
     """Reject values that no phenotype can have."""
-    check_settings(config.anchor_names, config.prevalence)
+    read_anchors(config.anchor_names)
+    read_prevalence(config.prevalence)
     if any(one.reach == "each" for one in config.anchors):
         raise ModelError("an anchor must be one feature; end it with + to combine codes")
     sex, age = config.limits
@@ -204,17 +196,10 @@ def _check(content: dict[str, Any]) -> None:
             if key not in _KEYS[table]:
                 known = ", ".join(_KEYS[table])
                 raise ModelError(f"[{table}] has no key {key[:40]!r}; use {known}")
-            kinds, words = _KINDS[_KEYS[table][key]]
+            kinds, parts, words = _KINDS[_KEYS[table][key]]
+            inside = value if isinstance(value, list) else []
             # a bool is an int in Python
-            if not isinstance(value, kinds) or isinstance(value, bool) or not _is_list(key, value):
-                raise ModelError(f"{key} under [{table}] must be {_PAIRS.get(key, words)}")
-
-
-def _is_list(key: str, value: Any) -> bool:
-    """Return whether a list holds what it must: two ages, or strings."""
-    if not isinstance(value, list):
-        return True
-    if key in _PAIRS:
-        kinds = (int,) if key == "age" else (int, float)
-        return len(value) == len(("least", "greatest")) and all(type(one) in kinds for one in value)
-    return all(isinstance(one, str) for one in value)
+            right = isinstance(value, kinds) and all(type(one) in parts for one in inside)
+            two = str not in parts and isinstance(value, list) and len(value) != 2
+            if not right or isinstance(value, bool) or two:
+                raise ModelError(f"{key} under [{table}] must be {words}")

@@ -1,9 +1,11 @@
-"""Reviews of charts by several reviewers, such as LLMs that read Keeper's summaries, as charts.
+"""Reviewed charts, and reviews by several reviewers, such as LLMs that read Keeper's summaries.
 
-A table has a row per patient and reviewer: person_id, reviewer, isCase. The reviewers are voters;
-their labels stand beside those of charts, with the share of wrong ones that their model expects.
+A table of reviews has a row per patient and reviewer: person_id, reviewer, isCase. The reviewers
+are voters; their labels stand beside those of charts, with the share of wrong ones that their model
+expects.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +13,31 @@ from unelisa.aggregators import LatentIsing
 from unelisa.cli.options import read_number
 from unelisa.errors import ModelError, RecordsError, VotesError
 from unelisa.sources.files import TextTable, check_readable, reading
-from unelisa.sources.labels import list_rows
+from unelisa.sources.labels import list_rows, settle_table
+from unelisa.sources.tables import MISSING
 
 if TYPE_CHECKING:
     import pandas as pd
 
+Charts = Any  # labels by person_id, and the share of similar charts that were drawn if known
 WORDS = {"yes": "yes", "true": "yes", "1": "yes", "no": "no", "false": "no", "0": "no"}
-COLUMNS = ("person_id", "reviewer", "isCase")
+
+
+def read_charts(path: Path) -> Charts:
+    """Return the labels of reviewed charts by person_id, with the shares drawn by --charts."""
+    import pandas as pd
+
+    rows = _read_rows(path, ("person_id", "label"), "charts")
+    rows = [row for row in rows if not MISSING & set(row[:2])]
+    # as text: 64-bit numbers in a column with missing values would be rounded
+    charts = {person: read_number(label, int, float) for person, label, *_ in rows}
+    if len(charts) < len(rows):
+        raise RecordsError(f"{path.name} lists a patient more than once")
+    drawn = {row[0]: read_number(row[2], float) for row in rows if len(row) > 2}
+    if not drawn:
+        return charts
+    columns = {"label": charts, "drawn": drawn}
+    return pd.DataFrame({name: pd.Series(one, dtype=object) for name, one in columns.items()})
 
 
 def read_reviews(path: Path, charts: Any = None) -> "pd.DataFrame":
@@ -27,8 +47,14 @@ def read_reviews(path: Path, charts: Any = None) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    rows = _list_rows(path)
-    drawn = {row[0]: read_number(row[3], float) for row in rows if len(row) > len(COLUMNS)}
+    read = _read_rows(path, ("person_id", "reviewer", "isCase"), "reviews")
+    said = [(row, WORDS.get(row[2].lower())) for row in read]  # others say that they do not know
+    rows = [(row[0], row[1], word, *row[3:]) for row, word in said if word]
+    if len({row[:2] for row in rows}) < len(rows):
+        raise RecordsError(f"{path.name} lists a patient and reviewer more than once")
+    if not rows:
+        raise RecordsError(f"{path.name} has no isCase that is yes or no")
+    drawn = {row[0]: read_number(row[3], float) for row in rows if len(row) > 3}
     cells = pd.Series({row[:2]: row[2] for row in rows}, dtype=object)
     known = charts["label"] if hasattr(charts, "columns") else pd.Series(charts, dtype=object)
     votes = cells.unstack()  # persons x reviewers
@@ -51,24 +77,18 @@ def read_reviews(path: Path, charts: Any = None) -> "pd.DataFrame":
     return table
 
 
-def _list_rows(path: Path) -> list[tuple[Any, ...]]:
+def _read_rows(path: Path, columns: Sequence[str], what: str) -> list[tuple[str, ...]]:
+    """Return the cells of some columns, and of `drawn` if there is one."""
     check_readable(path, RecordsError)
     try:
         with reading(path):
             table = TextTable(path)
-            if not set(COLUMNS) <= set(table.header):
-                raise RecordsError(f"{path.name} needs the columns {', '.join(COLUMNS)}")
-            columns = [name for name in (*COLUMNS, "drawn") if name in table.header]
-            rows = list(list_rows(table, columns))
+            if not set(columns) <= set(table.header):
+                needed = f"{', '.join(columns[:-1])} and {columns[-1]}"
+                raise RecordsError(f"{path.name} needs the columns {needed}")
+            if "label" in columns:
+                table = settle_table(table, "person_id", "label")
+            more = ["drawn"] if "drawn" in table.header else []
+            return list(list_rows(table, [*columns, *more]))
     except VotesError as error:
-        raise RecordsError(f"{error}; the reviews must be a CSV table") from None
-    kept = [
-        (row[0], row[1], WORDS[row[2].strip().lower()], *row[3:])
-        for row in rows
-        if row[2].strip().lower() in WORDS  # others say that they do not know
-    ]
-    if len({row[:2] for row in kept}) < len(kept):
-        raise RecordsError(f"{path.name} lists a patient and reviewer more than once")
-    if not kept:
-        raise RecordsError(f"{path.name} has no isCase that is yes or no")
-    return kept
+        raise RecordsError(f"{error}; the {what} must be a CSV table") from None

@@ -1,35 +1,23 @@
 """`unelisa predict`: a saved model labels new items."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
-from unelisa.aggregators import Aggregator
 from unelisa.analysis.judged import Judged
 from unelisa.cli import options
 from unelisa.cli.files import PARQUET, STDOUT, check_output
-from unelisa.cli.forms import argument, takes_form
-from unelisa.cli.screen import busy, printable, tell_written
+from unelisa.cli.screen import busy, show_path, tell_written
 from unelisa.errors import ModelError
 from unelisa.progress import show_progress
-from unelisa.report.labels import label_columns, label_file, label_rows, plan_files
+from unelisa.report.labels import label_file, plan_files
 from unelisa.storage import load
 
-Pair = tuple[Path, Path]  # a file of votes, and of labels
 
-
-@takes_form
+@options.takes_form
 def predict(
-    model: options.ModelFile,
-    votes: Annotated[
-        list[Path],
-        argument(
-            "VOTES",
-            "A table as for `fit`; or any number of Parquet files and folders of such files.",
-        ),
-    ],
+    model: Path,
+    votes: list[Path],
     out: Path = STDOUT,
-    strict: options.Strict = False,
+    strict: bool = False,
     form: options.VotesForm = options.USUAL_FORM,
     run: options.RunForm = options.USUAL_RUN,
 ) -> None:
@@ -37,6 +25,7 @@ def predict(
 
     Column names and coding are those of the fit unless given here.
 
+    votes VOTES: A table as for `fit`; or any number of Parquet files and folders of such files.
     --out labels.csv|FOLDER: Where the labels go; - is stdout. With several files of votes, a
         folder: it gets a Parquet file of labels for each, written batch by batch.
     """
@@ -46,26 +35,30 @@ def predict(
     fitted = load(model)
     options.warn_if_unreliable(fitted)
     pairs = plan_labels(inputs, out, run.force) if several else []
+    number = 0
     with run.files() as files:
         if several:
-            number = label_files(fitted, pairs, form)
+            coding = form.choose_coding(fitted.coding_)
+            with show_progress("labeling", len(pairs)) as advance:
+                for pair in pairs:
+                    number += label_file(fitted, pair, coding, form.item or fitted.columns_[0])
+                    advance(1)
         else:
             judged = Judged.of(fitted, form.read_as_fitted(votes, fitted))
             number = len(judged.scores)
             with busy("writing"):
-                files.write_csv(out, label_columns(judged), label_rows(judged))
-        files.write_json(
-            run.json, {"items": number, "reliable": getattr(fitted, "reliable_", None)}
-        )
+                files.write_labels(out, judged)
+        facts = {"items": number, "reliable": getattr(fitted, "reliable_", None)}
+        files.write_json(run.json, facts)
     screen = run.screen(out)
     screen.print(f"{number:,} items labeled")
     if several:
-        screen.print(printable(f"wrote {len(pairs)} files to {out}", longest=4096), soft_wrap=True)
+        show_path(screen, f"wrote {len(pairs)} files to {out}")
     tell_written(screen, None if several else out, run.json)
     options.end_strictly(strict, fitted)
 
 
-def plan_labels(inputs: Sequence[Path], out: Path, force: bool) -> list[Pair]:
+def plan_labels(inputs: tuple[Path, ...], out: Path, force: bool) -> list[tuple[Path, Path]]:
     """Return each file of votes with its file of labels, which replaces no input."""
     if out == STDOUT or (out.exists() and not out.is_dir()):
         raise ModelError("the labels of several files go to a folder; name it with --out FOLDER")
@@ -73,13 +66,3 @@ def plan_labels(inputs: Sequence[Path], out: Path, force: bool) -> list[Pair]:
     for _, labels in pairs:
         check_output(labels, inputs, force, PARQUET)
     return pairs
-
-
-def label_files(model: Aggregator, pairs: Sequence[Pair], form: options.VotesForm) -> int:
-    """Write a file of labels for each file of votes; return the number of items."""
-    coding, total = form.choose_coding(model.coding_), 0
-    with show_progress("labeling", len(pairs)) as advance:
-        for pair in pairs:
-            total += label_file(model, pair, coding, form.item or model.columns_[0])
-            advance(1)
-    return total

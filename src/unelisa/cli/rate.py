@@ -3,12 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
 from unelisa.analysis.rate import estimate_rate
 from unelisa.cli import options
-from unelisa.cli.forms import takes_form
-from unelisa.cli.screen import figure, make_table, printable
+from unelisa.cli.screen import make_table, printable
 from unelisa.errors import VotesError
 from unelisa.outputs import make_plain
 from unelisa.sources.labels import LabelTable, SampleTable
@@ -16,12 +13,19 @@ from unelisa.storage import load
 from unelisa.votes import Votes
 
 COLUMNS = ("class", "share", "low", "high")
+MEANINGS = {
+    "gold": "The intervals hold whatever the model's quality, if the gold labels are a random "
+    "sample of these items.",
+    "model": "The intervals rest on the model; with --gold, a random sample of labels, they hold "
+    "whatever its quality.",
+    "unknown": "Label a random sample of the items by hand and pass it with --gold.",
+}
 
 
-@takes_form
+@options.takes_form
 def rate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
-    model: options.ModelFile,
-    votes: options.VotesFiles,
+    model: Path,
+    votes: list[Path],
     gold: Path | None = None,
     level: float = 0.95,
     out: Path | None = None,
@@ -41,21 +45,25 @@ def rate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     run.check(tables=(out,), inputs=(model, *votes, gold))
     fitted = load(model)
     table = form.read_as_fitted(votes, fitted)
-    known = None if gold is None else read_sample(gold, table)
-    found = estimate_rate(fitted, table, known, level).reset_index()
-    rows = [
-        {key: make_plain(value) for key, value in row.items()} for row in found.to_dict("records")
-    ]
-    n_gold = 0 if known is None else len(known) - known.count(None)
+    known = [] if gold is None else read_sample(gold, table)
+    found = estimate_rate(fitted, table, None if gold is None else known, level)
+    rows = [[make_plain(x) for x in row] for row in found.itertuples()]
     with run.files() as files:
-        files.write_csv(out, COLUMNS, ([row[key] for key in COLUMNS] for row in rows))
-        facts = {"items": len(table), "gold": n_gold, "level": level, "rates": rows}
-        files.write_json(run.json, facts)
+        files.write_csv(out, COLUMNS, rows)
+        facts = {"items": len(table), "gold": len(known) - known.count(None), "level": level}
+        rates = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+        files.write_json(run.json, {**facts, "rates": rates})
     screen = run.screen(out)
-    labeled = f", {n_gold:,} with a gold label" if known else ""
+    labeled = f", {facts['gold']:,} with a gold label" if known else ""
     screen.print(f"[bold]{len(table):,} items{labeled}[/bold]\n")
-    screen.print(rate_table(rows, level))
-    screen.print(f"\n{explain_rates(known is not None, rows)}", soft_wrap=True)
+    cells = [
+        (printable(name), f"{share:.1%}", "unknown" if low is None else f"{low:.1%} to {high:.1%}")
+        for name, share, low, high in rows
+    ]
+    columns = {"label": 40, "share": ">", f"{100 * level:g}% interval": "<"}
+    screen.print(make_table(columns, cells, 2))
+    kind = "gold" if known else "unknown" if rows[0][2] is None else "model"
+    screen.print(f"\n{MEANINGS[kind]}", soft_wrap=True)
 
 
 def read_sample(path: Path, votes: Votes, table_class: type[LabelTable] = SampleTable) -> list[Any]:
@@ -68,33 +76,3 @@ def read_sample(path: Path, votes: Votes, table_class: type[LabelTable] = Sample
             "be a random sample of the items with votes"
         )
     return list(known.as_gold())
-
-
-def rate_table(rows: list[dict[str, Any]], level: float) -> Table:
-    """Return the share of each class with its interval, in percent."""
-    cells = [
-        (
-            printable(row["class"]),
-            f"{row['share']:.1%}",
-            "unknown"
-            if row["low"] is None
-            else f"{figure(row['low'], '.1%')} to {figure(row['high'], '.1%')}",
-        )
-        for row in rows
-    ]
-    return make_table({"label": 40, "share": ">", f"{100 * level:g}% interval": "<"}, cells, 2)
-
-
-def explain_rates(gold: bool, rows: list[dict[str, Any]]) -> str:
-    """Return what the intervals mean."""
-    if gold:
-        return (
-            "The intervals hold whatever the model's quality, if the gold labels are a random "
-            "sample of these items."
-        )
-    if rows[0]["low"] is None:
-        return "Label a random sample of the items by hand and pass it with --gold."
-    return (
-        "The intervals rest on the model; with --gold, a random sample of labels, they hold "
-        "whatever its quality."
-    )

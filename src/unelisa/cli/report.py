@@ -1,31 +1,26 @@
 """`unelisa report`: a page on a saved model."""
 
 from pathlib import Path
-from typing import Annotated
 
 from unelisa.analysis.certify import hash_votes, read_certificate
 from unelisa.analysis.judged import Judged, Reference
 from unelisa.cli import options
-from unelisa.cli.forms import argument, takes_form
+from unelisa.cli.fitting import write_report
 from unelisa.cli.screen import busy, tell_written
 from unelisa.errors import ModelError, VotesError
 from unelisa.report.findings import collect_findings
-from unelisa.report.items import describe_next
-from unelisa.report.page import render_report, require_jinja
+from unelisa.report.page import require_jinja
 from unelisa.storage import load
 
 
-@takes_form
+@options.takes_form
 def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
-    model: options.ModelFile,
-    votes: Annotated[
-        Path | None,
-        argument("VOTES", "The votes it labels; without them the page covers the voters."),
-    ] = None,
+    model: Path,
+    votes: Path | None = None,
     out: Path = Path("report.html"),
-    truth: options.TruthFileIfAny = None,
+    truth: Path | None = None,
     certificate: Path | None = None,
-    show_items: options.ShowItems = False,
+    show_items: bool = False,
     form: options.VotesForm = options.USUAL_FORM,
     run: options.RunForm = options.USUAL_RUN,
 ) -> None:
@@ -33,6 +28,7 @@ def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 
     Column names and coding are those of the fit unless given here.
 
+    votes VOTES: The votes it labels; without them the page covers the voters.
     --out report.html: The page.
     --certificate certificate.json: Open the page with this guarantee, which `unelisa certify
         --certificate` wrote.
@@ -57,7 +53,6 @@ def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     with busy("writing"), run.files() as files:
         findings = collect_findings(fitted, judged, reference, show_items=show_items)
         findings["certificate"] = facts
-        more = describe_next(fitted, judged, show_items=show_items)
-        files.write_text(out, render_report({**findings, **more}, judged, (votes or model).name))
+        write_report(files, out, fitted, judged, findings, (votes or model).name)
         files.write_json(run.json, findings)
     tell_written(run.screen(), out)

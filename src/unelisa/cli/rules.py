@@ -1,37 +1,37 @@
-"""`unelisa rules`: how good definitions of a disease are, without chart review."""
+"""`unelisa rules`: how good definitions of a disease are, without chart review.
+
+The TOML file is that of `unelisa phenotype` with one table more, [rules]: from the name of a rule
+to its definition, to `{atlas = "FILE"}`, or to `{cohort = 12}`, the rows of an existing cohort.
+"""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT
-from unelisa.cli.forms import takes_form
-from unelisa.cli.phenotype import list_database, read_charts
-from unelisa.cli.phenotype_cases import find_doubt, fit_phenotyper, take_eligible
-from unelisa.cli.phenotype_config import PhenotypeConfig
-from unelisa.cli.rules_config import RulesConfig, Source, read_rules_config
-from unelisa.cli.screen import bare_table, busy, printable, tell_end, tell_written
+from unelisa.cli.phenotype import list_database
+from unelisa.cli.phenotype_cases import find_doubt, fit_phenotyper, read_records, take_eligible
+from unelisa.cli.phenotype_config import PhenotypeConfig, interpret, naming, read_toml
+from unelisa.cli.phenotype_reviews import read_charts
+from unelisa.cli.screen import busy, make_table, printable, tell_end, tell_written
 from unelisa.ehr.counts import FEWEST_SHOWN, read_counts
-from unelisa.ehr.omop.counts import count_patients, find_related
-from unelisa.ehr.omop.database import OmopTables, open_database
-from unelisa.ehr.omop.persons import describe_persons
-from unelisa.ehr.omop.records import list_spans
-from unelisa.ehr.rules.atlas import CohortDefinition
-from unelisa.ehr.rules.definition import Rule
+from unelisa.ehr.omop.counts import find_related
+from unelisa.ehr.omop.database import OmopTables
+from unelisa.ehr.omop.requests import parse_request
+from unelisa.ehr.rules.atlas import CohortDefinition, read_definition
+from unelisa.ehr.rules.definition import Rule, parse_rule
 from unelisa.ehr.rules.evaluation import QUANTITIES, evaluate_rules
-from unelisa.ehr.rules.members import Scope, find_members, list_rows
-from unelisa.ehr.rules.overlap import describe_overlap, draw_by_pattern
+from unelisa.ehr.rules.members import find_members, list_rows
 from unelisa.ehr.rules.patterns import (
     LARGEST_TABLE,
-    MOST_SUPPRESSED,
+    describe_overlap,
+    draw_by_pattern,
     evaluate_patterns,
     read_patterns,
     suppress_counts,
@@ -52,75 +52,92 @@ _CELLS = ("truePositives", "trueNegatives", "falsePositives", "falseNegatives")
 _TITLES = ("sensitivity", "specificity", "PPV", "NPV")  # of QUANTITIES
 
 
-@takes_form
+Source = Rule | CohortDefinition | int  # on counts, on dated records, or a cohort's number
+
+
+class RulesConfig(NamedTuple):
+    """The rules by name, and the phenotype that judges them."""
+
+    rules: dict[str, Source]
+    phenotype: PhenotypeConfig
+
+
+def read_rules_config(path: Path) -> RulesConfig:
+    """Return the configuration in a file, or raise an error that names the file."""
+    content = read_toml(path)
+    with naming(path):
+        written = content.pop("rules", None)
+        if not isinstance(written, dict) or not written:
+            raise ModelError(
+                'the table [rules] is required, such as "two codes" = "ICD:714.0 >= 2"'
+            )
+        rules = {name: _read_source(name, value, path.parent) for name, value in written.items()}
+        records = content.get("records")
+        if isinstance(records, dict) and isinstance(records.get("features"), list):
+            needed = [rule.list_features() for rule in rules.values() if isinstance(rule, Rule)]
+            records["features"] = [*records["features"], *(one for some in needed for one in some)]
+        return RulesConfig(rules, interpret(content))
+
+
+def _read_source(name: str, value: Any, folder: Path) -> Source:
+    """Return a rule: its definition, a cohort definition, or the number of a cohort."""
+    if isinstance(value, str):
+        return parse_rule(value).rename(_name_column)
+    if isinstance(value, dict) and len(value) == 1:
+        if isinstance(value.get("atlas"), str):
+            return read_definition(folder / value["atlas"])
+        if type(value.get("cohort")) is int:
+            return int(value["cohort"])
+    raise ModelError(
+        f"the rule {name[:40]!r} must be a definition such as ICD:714.0 >= 2, "
+        '{atlas = "FILE"}, or {cohort = 12}'
+    )
+
+
+def _name_column(feature: str) -> str:
+    """Return the name of a feature's column, which a database writes in one letter case."""
+    request = parse_request(feature)
+    if request.reach == "each":
+        raise ModelError(
+            f"a rule counts one feature, and {feature[:40]!r} means several; end it with + to "
+            "combine codes"
+        )
+    return request.column
+
+
+@options.takes_form
 def rules(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="DATABASE",
-            help="OMOP tables, as for phenotype; with --pattern-table, the tables of sites.",
-        ),
-    ],
-    config: Annotated[
-        Path | None,
-        typer.Option(metavar="rules.toml", help="The rules, what to count, and the anchors."),
-    ] = None,
-    charts: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Reviewed charts: person_id and label, of a random sample."
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="figures.csv", help="Write the figures of each rule.")
-    ] = None,
-    phevaluator: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="phevaluator.csv", help="Write the figures with the columns of PheValuator."
-        ),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(metavar="rules.html", help="Write a report, which names no patient."),
-    ] = None,
-    review: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="review.csv",
-            help="Write patients to review, most of whom the rules disagree on; fill in the labels "
-            "(0 or 1) and pass the file as --charts.",
-        ),
-    ] = None,
-    n: Annotated[int, typer.Option(metavar="N", min=10, help="How many to review.")] = 100,
-    write_patterns: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="site.csv",
-            help="Only count the patterns of rules, for --pattern-table; it names no patient.",
-        ),
-    ] = None,
-    suppress: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            min=0,
-            max=MOST_SUPPRESSED,
-            help="Hide counts of patterns below N, except 0.",
-        ),
-    ] = FEWEST_SHOWN,
-    pattern_table: Annotated[
-        bool, typer.Option("--pattern-table", help="Judge rules by the tables of sites alone.")
-    ] = False,
-    own_accuracies: Annotated[
-        bool,
-        typer.Option(
-            "--own-accuracies", help="Let rules be more accurate at one site than others."
-        ),
-    ] = False,
+    sources: list[str],
+    config: Path | None = None,
+    charts: Path | None = None,
+    out: Path | None = None,
+    phevaluator: Path | None = None,
+    report: Path | None = None,
+    review: Path | None = None,
+    n: int = 100,
+    write_patterns: Path | None = None,
+    suppress: int = FEWEST_SHOWN,
+    pattern_table: bool = False,
+    own_accuracies: bool = False,
     run: options.RunForm = options.USUAL_RUN,
 ) -> None:
-    """Judge definitions of a disease without chart review: sensitivity, specificity, PPV, NPV."""
+    """Judge definitions of a disease without chart review: sensitivity, specificity, PPV, NPV.
+
+    sources DATABASE: OMOP tables, as for phenotype; with --pattern-table, the tables of sites.
+    --config rules.toml: The rules, what to count, and the anchors.
+    --charts FILE: Reviewed charts: person_id and label, of a random sample.
+    --out figures.csv: Write the figures of each rule.
+    --phevaluator phevaluator.csv: Write the figures with the columns of PheValuator.
+    --report rules.html: Write a report, which names no patient.
+    --review review.csv: Write patients to review, most of whom the rules disagree on; fill in the
+        labels (0 or 1) and pass the file as --charts.
+    --n N 10-: How many to review.
+    --write-patterns site.csv: Only count the patterns of rules, for --pattern-table; it names no
+        patient.
+    --suppress N 0-100: Hide counts of patterns below N, except 0.
+    --pattern-table: Judge rules by the tables of sites alone.
+    --own-accuracies: Let rules be more accurate at one site than others.
+    """
     tables = [Path(one) for one in sources] if pattern_table else []
     inputs = tables or [one for source in sources for one in list_database(source)]
     outputs = out, phevaluator, review, write_patterns
@@ -166,6 +183,8 @@ def export_figures(
         shown = ["" if np.isnan(x) or 0 < x < FEWEST_SHOWN else round(x) for x in cells]
         share = (true + n - flagged - cleared) / n
         plain = ["" if make_plain(x) is None else round(x, 4) for x in (*known, share)]
+        if 0 < min(flagged, n - flagged) < FEWEST_SHOWN:  # the others would tell how few
+            shown, plain[-1] = [""] * len(cells), ""
         rows.append([row["rule"], "EV", *plain[:-1], *shown, plain[-1]])
     return header, rows
 
@@ -198,39 +217,27 @@ def read_patients(database: str, wanted: RulesConfig) -> Patients:
     import pandas as pd
 
     phenotype = wanted.phenotype
-    request, (cdm, vocabulary, place, cohort) = phenotype.request, phenotype.schemas
-    with busy("opening the database") as status, open_database(database) as connection:
-        tables = OmopTables.of(connection, cdm, vocabulary)
-        named = any(isinstance(source, int) for source in wanted.rules.values())
-        cohorts = OmopTables.of(connection, place, cohort=cohort) if named else tables
-        counts = count_patients(tables, request, lambda what: status.update(f"{what} ...")).table
-        window, spans = request.record_window, list_spans(tables, request)
-        people = describe_persons(tables, counts.index, phenotype.limits, window, spans)
-        related = find_related(tables, request, phenotype.anchors)
+    request, cohorts, flags = phenotype.request, [], {}
+
+    def find_cohorts(connection: Any) -> None:
+        if any(isinstance(source, int) for source in wanted.rules.values()):
+            place, name = phenotype.schemas[2:]
+            cohorts.append(OmopTables.of(connection, place, cohort=name))
+
+    with read_records(database, phenotype, find_cohorts) as (tables, found, people, scope, status):
+        related, counts = find_related(tables, request, phenotype.anchors), found.table
         status.update("applying the rules ...")
-        scope = Scope(window, spans)
-        flags = {
-            name: _flag(source, (tables, cohorts), scope, counts, request.utilization)
-            for name, source in wanted.rules.items()
-        }
+        for name, source in wanted.rules.items():
+            if isinstance(source, Rule):
+                flags[name] = source.holds(read_counts(counts, request.utilization))
+                continue
+            if isinstance(source, int):
+                members = list_rows(cohorts[0], source, scope)
+            else:
+                members = find_members(tables, source, scope)
+            flags[name] = np.isin(counts.index.to_numpy(), members)
     table = take_eligible(pd.DataFrame(flags, index=counts.index), people)
     return Patients(take_eligible(counts, people), table, related, people, counts)
-
-
-def _flag(
-    source: Source,
-    tables: tuple[OmopTables, OmopTables],
-    scope: Scope,
-    counts: "pd.DataFrame",
-    utilization: str | None,
-) -> NDArray[np.bool_]:
-    if isinstance(source, Rule):
-        return source.holds(read_counts(counts, utilization))
-    if isinstance(source, CohortDefinition):
-        members = find_members(tables[0], source, scope)
-    else:
-        members = list_rows(tables[1], source, scope)
-    return np.isin(counts.index.to_numpy(), members)
 
 
 def judge_rules(patients: Patients, wanted: PhenotypeConfig, charts: Any) -> "pd.DataFrame":
@@ -294,13 +301,21 @@ def _finish(
         facts = {**outcome.facts, "rules": rows}
         if report is not None:
             files.write_text(report, render_rules(facts))
-        files.write_json(run.json, facts)
+        files.write_json(run.json, hide_few(facts))
     screen = run.screen(out, review)
     show_figures(screen, rows, outcome.facts)
     if "overlap" in outcome.facts:
         show_overlap(screen, outcome.facts)
     tell_written(screen, out, report, review, run.json)
     tell_end(screen, *sum_up(rows, outcome))
+
+
+def hide_few(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return facts for programs, in which numbers from 1 to 9 of flagged patients are absent."""
+    if "flagged" not in facts:
+        return facts
+    few = range(1, FEWEST_SHOWN)
+    return {**facts, "flagged": {k: None if n in few else n for k, n in facts["flagged"].items()}}
 
 
 def sum_up(rows: Sequence[dict[str, Any]], outcome: Outcome) -> tuple[str, str, str]:
@@ -329,29 +344,20 @@ def show_figures(screen: Console, rows: Sequence[dict[str, Any]], facts: dict[st
     if "patients" in facts:
         summary = f"{facts['patients']:,} patients; the rules disagree on {facts['disagree']:,}"
         screen.print(Text(summary, "bold"))
-    table = bare_table(2)
-    if "site" in rows[0]:
-        table.add_column("site", max_width=16, overflow="fold")
-    table.add_column("rule", max_width=24, overflow="fold")
-    for title in _TITLES:
-        table.add_column(title, no_wrap=True)
-    for row in rows:
-        site = [printable(row["site"])] if "site" in row else []
-        table.add_row(*site, printable(row["rule"]), *(_write(row, name) for name in QUANTITIES))
-    screen.print(table)
-    if "site" in rows[0]:
-        _show_prevalences(screen, rows)
+    names = {key: width for key, width in (("site", 16), ("rule", 24)) if key in rows[0]}
+    cells = [
+        [*(printable(row[key]) for key in names), *(_write(row, name) for name in QUANTITIES)]
+        for row in rows
+    ]
+    screen.print(make_table(names | dict.fromkeys(_TITLES, "<"), cells, 2))
+    known = {row["site"]: row["prevalence"] for row in rows if row.get("prevalence") is not None}
+    if known:
+        listed = ", ".join(f"{site} {share:.1%}" for site, share in known.items())
+        screen.print(printable(f"prevalence: {listed}", longest=1000), soft_wrap=True)
     reasons = dict.fromkeys(row["reason"] for row in rows if row["reason"])
     for reason in reasons:
         which = ", ".join(str(row["rule"]) for row in rows if row["reason"] == reason)
         screen.print(printable(f"{which}: {reason}", longest=1000), soft_wrap=True)
-
-
-def _show_prevalences(screen: Console, rows: Sequence[dict[str, Any]]) -> None:
-    known = {row["site"]: row["prevalence"] for row in rows if row["prevalence"] is not None}
-    if known:
-        listed = ", ".join(f"{site} {share:.1%}" for site, share in known.items())
-        screen.print(printable(f"prevalence: {listed}", longest=1000), soft_wrap=True)
 
 
 def _write(row: dict[str, Any], name: str) -> str:
@@ -362,17 +368,16 @@ def _write(row: dict[str, Any], name: str) -> str:
 def show_overlap(screen: Console, facts: dict[str, Any]) -> None:
     """Print which share of the patients of one rule another one flags, too."""
     names = list(facts["overlap"])
-    table: Table = bare_table(2, title="Of the patients of one rule, flagged by others")
-    table.title_justify, table.title_style = "left", "bold"
-    table.add_column("rule", max_width=24, overflow="fold")
-    table.add_column("patients", justify="right", no_wrap=True)
-    for k in range(len(names)):
-        table.add_column(f"({k + 1})", justify="right", no_wrap=True)
+    rows = []
     for k, name in enumerate(names):
         shares = [
             "" if other == name else "–" if share is None else f"{share:.0%}"  # noqa: RUF001
             for other, share in facts["overlap"][name].items()
         ]
         label = Text.assemble(f"({k + 1}) ", printable(name))
-        table.add_row(label, f"{facts['flagged'][name]:,}", *shares)
-    screen.print(table)
+        n = facts["flagged"][name]
+        patients = f"<{FEWEST_SHOWN}" if 0 < n < FEWEST_SHOWN else f"{n:,}"
+        rows.append((label, patients, *shares))
+    columns = {"patients": ">", **{f"({k + 1})": ">" for k in range(len(names))}}
+    title = "Of the patients of one rule, flagged by others"
+    screen.print(make_table({"rule": 24, **columns}, rows, 2, title=title))

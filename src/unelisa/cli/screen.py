@@ -6,9 +6,8 @@ import shlex
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from io import StringIO, TextIOWrapper
 from operator import itemgetter
 from pathlib import Path
@@ -29,6 +28,17 @@ if TYPE_CHECKING:
 LONGEST_NAME, LONGEST_REASON, LONGEST_TABLE = 32, 200, 20
 # parameters with an option of their own
 OPTIONS = ("coding", "item", "voter", "vote", "orient", "source", "cut", "question", "duplicates")
+# of a table of voters, as `make_table` takes them
+VOTER_COLUMNS: dict[str, Any] = {
+    "voter": 24,
+    "verdict": "<",
+    "family": 16,
+    "accuracy": "<",
+    "weight": ">",
+    "stability": ">",
+    "coverage": ">",
+    "reason": 0,
+}
 _COLORS = {"expert": "bold blue", "counted": "blue", "family": "blue", "contrarian": "red"}
 
 
@@ -66,13 +76,7 @@ class _HarmlessText(StringIO):
 
 
 def escape_controls(text: str) -> str:
-    r"""Return JSON with its control characters written as escapes; line ends stay.
-
-    Examples
-    --------
-    >>> escape_controls('{"voter": "ann\x9b"}')
-    '{"voter": "ann\\u009b"}'
-    """
+    """Return JSON with its control characters written as escapes; line ends stay."""
     odd = [letter for letter in set(text) if not letter.isprintable() and letter != "\n"]
     return text.translate({ord(letter): json.dumps(letter)[1:-1] for letter in odd})
 
@@ -83,16 +87,7 @@ def complain(sentence: str, kind: str = "Error", style: str = "bold red") -> Non
 
 
 def spell_hints(issue: Any) -> str:
-    """Return the sentence of an error or warning, its hints spelled as options.
-
-    Examples
-    --------
-    >>> from unelisa.errors import Hint, VotesError
-    >>> spell_hints(VotesError("too many labels", Hint("item", "mrn", "if it names the items")))
-    'too many labels; pass --item mrn if it names the items'
-    >>> spell_hints(VotesError("only one label", Hint("coding", ("no", "yes"))))
-    'only one label; pass --labels no,yes'
-    """
+    """Return the sentence of an error or warning, its hints spelled as options."""
     return join_hints(issue.message, [_spell_option(hint) for hint in issue.hints])
 
 
@@ -167,13 +162,7 @@ def announce_compilation() -> Iterator[None]:
 
 
 def printable(name: object, longest: int = LONGEST_NAME) -> Text:
-    r"""Return a name as text that cannot control the terminal, shortened where it is long.
-
-    Examples
-    --------
-    >>> printable("[red]ann\x1b[2J").plain
-    '[red]ann�[2J'
-    """
+    """Return a name as text that cannot control the terminal, shortened where it is long."""
     shown = strip_controls(str(name))
     return Text(shown if len(shown) <= longest else f"{shown[: longest - 1]}…")
 
@@ -182,25 +171,24 @@ def tell_written(screen: Console, *paths: Path | None) -> None:
     """Print where the files are."""
     for path in paths:
         if path is not None and str(path) != "-":
-            screen.print(printable(f"wrote {path}", longest=4096), soft_wrap=True)
+            show_path(screen, f"wrote {path}")
 
 
-def tell_end(screen: Console, trust: str, worst: str, then: str) -> None:
+def show_path(screen: Console, sentence: str) -> None:
+    """Print a sentence with paths, which stay in one line to be copied."""
+    screen.print(printable(sentence, longest=4096), soft_wrap=True)
+
+
+def tell_end(screen: Console, trust: str, worst: str, then: str, who: str = "voters") -> None:
     """Print the three lines that end a fit: how far to trust it, the worst voters, what is next."""
-    for what, words in (("Trust", trust), ("Worst voters", worst), ("Next", then)):
+    for what, words in (("Trust", trust), (f"Worst {who}", worst), ("Next", then)):
         if words:
             line = Text.assemble((f"{what}: ", "bold"), strip_controls(words))
             screen.print(line, soft_wrap=True)
 
 
 def list_names(names: Sequence[object], most: int) -> Text:
-    """Return the first names and how many more there are, as the end of a sentence.
-
-    Examples
-    --------
-    >>> list_names(["ann", "bob", "cem"], 2).plain
-    'ann, bob and 1 more.'
-    """
+    """Return the first names and how many more there are, as the end of a sentence."""
     more = len(names) - most
     shown = Text(", ").join(printable(name) for name in names[:most])
     return shown + (f" and {more} more." if more > 0 else ".")
@@ -219,7 +207,7 @@ def make_table(
     """
     if "title" in looks:
         looks.update(title_justify="left", title_style="bold")
-    table = bare_table(space, **looks)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, space, 0, 0), **looks)
     for name, kind in columns.items():
         if isinstance(kind, int):
             table.add_column(name, max_width=kind or None, overflow="fold")
@@ -236,27 +224,18 @@ def voter_table(voters: Sequence[dict[str, Any]], longest: int = LONGEST_TABLE) 
 
     A line between them counts the rest.
     """
-    cells: dict[str, tuple[int | str, Callable[[dict[str, Any]], Any]]] = {
-        "voter": (24, lambda voter: printable(voter["voter"])),
-        "verdict": ("<", _verdict),
-    }
-    if any(voter.get("family") for voter in voters):
-        cells["family"] = 16, lambda voter: printable(voter["family"])
-    if "accuracy" in voters[0]:
-        cells["accuracy"] = "<", _show_accuracy
-    cells["weight"] = ">", _show_weight
-    for name in ("stability", "coverage"):
-        if name in voters[0]:
-            cells[name] = ">", partial(_show_percent, name)
-    cells["reason"] = 0, lambda voter: printable(voter["reason"], longest=LONGEST_REASON)
     first, rest, worst = _choose_voters(voters, longest)
-    rows = [[show(voter) for _, show in cells.values()] for voter in (*first, *worst)]
+    shown = [_show_voter(voter) for voter in (*first, *worst)]
+    names = [name for name in VOTER_COLUMNS if name in voters[0]]
+    if not any(voter.get("family") for voter in voters):
+        names = [name for name in names if name != "family"]
+    rows: list[list[Any]] = [[row[name] for name in names] for row in shown]
     if rest:
-        counts = Counter(_verdict(voter).plain for voter in rest)
+        counts = Counter(_show_voter(voter)["verdict"].plain for voter in rest)
         counted = ", ".join(f"{number} {verdict}" for verdict, number in counts.items())
-        between = [Text("...", "dim")] * (len(cells) - 1)
+        between = [Text("...", "dim")] * (len(names) - 1)
         rows.insert(len(first), [*between, Text(f"{len(rest)} more: {counted}", "dim")])
-    return make_table({name: kind for name, (kind, _) in cells.items()}, rows)
+    return make_table({name: VOTER_COLUMNS[name] for name in names}, rows)
 
 
 def _choose_voters(voters: Sequence[dict[str, Any]], longest: int) -> tuple[list[Any], ...]:
@@ -276,29 +255,24 @@ def _choose_voters(voters: Sequence[dict[str, Any]], longest: int) -> tuple[list
     return list(voters[: longest - n_worst]), rest, worst
 
 
-def _show_percent(name: str, voter: dict[str, Any]) -> str:
-    return f"{voter[name]:.0%}"
-
-
-def _show_weight(voter: dict[str, Any]) -> str:
-    weight = figure(voter["weight"], "+.2f")
-    return "0.00" if weight in ("+0.00", "-0.00") else weight
-
-
-def _show_accuracy(voter: dict[str, Any]) -> str:
-    if voter["accuracy"] is None:
-        return "unknown"
-    low, high = voter.get("accuracy_low"), voter.get("accuracy_high")
-    interval = "" if low is None or high is None else f" ({low:.2f}-{high:.2f})"
-    return f"{voter['accuracy']:.2f}{interval}"
-
-
-def _verdict(voter: dict[str, Any]) -> Text:
-    """Return the verdict on a voter; that of a relative in one word, beside the family's name."""
+def _show_voter(voter: dict[str, Any]) -> dict[str, Any]:
+    """Return the cells of a voter by column."""
     from unelisa.report.wording import show_verdict
 
-    word = show_verdict(voter["verdict"])
-    return Text(word, _COLORS.get(word, "dim"))
+    verdict, accuracy = show_verdict(voter["verdict"]), voter.get("accuracy")
+    low, high = voter.get("accuracy_low"), voter.get("accuracy_high")
+    interval = "" if low is None or high is None else f" ({low:.2f}-{high:.2f})"
+    weight = figure(voter["weight"], "+.2f")
+    return {
+        "voter": printable(voter["voter"]),
+        "verdict": Text(verdict, _COLORS.get(verdict, "dim")),
+        "family": printable(voter.get("family", "")),
+        "accuracy": "unknown" if accuracy is None else f"{accuracy:.2f}{interval}",
+        "weight": "0.00" if weight in ("+0.00", "-0.00") else weight,
+        "stability": f"{voter.get('stability', 0.0):.0%}",
+        "coverage": f"{voter.get('coverage', 0.0):.0%}",
+        "reason": printable(voter["reason"], longest=LONGEST_REASON),
+    }
 
 
 def reading_table(readings: Sequence[dict[str, Any]], label: Any) -> Table:
@@ -338,12 +312,6 @@ def comparison_table(rows: Sequence[dict[str, Any]], title: str | None = None) -
         for row in rows
     ]
     return make_table(columns, cells, 0, title=title)
-
-
-def bare_table(space: int, **looks: Any) -> Table:
-    """Return an empty table with little space between columns, to fit 80 columns."""
-    padding = (0, space, 0, 0)
-    return Table(box=box.SIMPLE_HEAD, show_edge=False, padding=padding, **looks)
 
 
 def figure(value: float | None, form: str = ".3f") -> str:

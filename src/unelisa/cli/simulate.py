@@ -5,52 +5,43 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import typer
 
 from unelisa.cli import options
 from unelisa.cli.commands import PlainCommand, PlainGroup
-from unelisa.cli.files import STDOUT, OutputFiles, check_outputs, make_folder, output_files
-from unelisa.cli.forms import option, takes_form
-from unelisa.cli.screen import busy, results
-from unelisa.ehr.datamart import SimulatedEhr, simulate_ehr, write_datamart
-from unelisa.ehr.datamart.patients import PATIENTS
+from unelisa.cli.files import OutputFiles, make_folder
+from unelisa.cli.screen import busy, show_path
+from unelisa.ehr.datamart import PATIENTS, simulate_ehr
+from unelisa.ehr.omop.datamart import write_datamart
 from unelisa.errors import ModelError
-from unelisa.simulation.crowds import simulate_classes
-from unelisa.simulation.designs import simulate_votes
+from unelisa.simulation.designs import simulate_classes, simulate_votes
 from unelisa.votes import Votes
 
 FILES = ("votes.csv", "truth.csv", "experts.csv", "voters.csv")
-Folder = Annotated[Path, option("FOLDER", "Folder for the tables of votes, truth and voters.")]
-Voters = Annotated[int, option("N", "Number of voters.")]
-
-
-def _flaw(metavar: str, words: str) -> Any:
-    return option(metavar, words, panel="Violations of the paper's assumptions")
-
 
 app = typer.Typer(cls=PlainGroup, invoke_without_command=True, add_completion=False)
 
 
 @app.callback()
-@takes_form
+@options.takes_form
 def simulate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     context: typer.Context,
-    out: Folder = Path("simulated"),
-    voters: Voters = 25,
+    out: Path = Path("simulated"),
+    voters: int = 25,
     experts: str = "sqrt",
     snr: str = "high",
     items: int | None = None,
-    wide: options.Wide = False,
+    wide: bool = False,
     density: str = "half",
     sampler: str = "tempering",
-    field: Annotated[float, _flaw("X", "Field of the truth: shifts it to one class.")] = 0.0,
-    expert_edges: Annotated[int, _flaw("N", "Edges between experts.")] = 0,
-    voter_fields: Annotated[float, _flaw("X", "Spread of the voters' biases.")] = 0.0,
-    missing: Annotated[float, _flaw("X", "Share of missing votes.")] = 0.0,
-    seed: options.Seed = 0,
+    field: float = 0.0,
+    expert_edges: int = 0,
+    voter_fields: float = 0.0,
+    missing: float = 0.0,
+    seed: int = 0,
     run: options.RunForm = options.USUAL_RUN,
 ) -> None:
     """Draw votes from the paper's model, along with the truth and the experts.
@@ -58,11 +49,18 @@ def simulate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     Or draw votes of more than two classes (unelisa simulate classes --help), or health records
     (unelisa simulate ehr --help).
 
+    --out FOLDER: Folder for the tables of votes, truth and voters.
+    --voters N: Number of voters.
     --experts log|sqrt|quarter|N: Number of experts.
     --snr high|medium|low|X: Signal-to-noise ratio: voters depend on each other by .25, .5, 1 or X.
     --items N: Number of items; the paper's by default.
     --density half|full|tree: Density of the voters' graph.
     --sampler tempering|gibbs|gibbs-sweeps: How states are drawn.
+    Violations of the paper's assumptions:
+    --field X: Field of the truth: shifts it to one class.
+    --expert-edges N: Edges between experts.
+    --voter-fields X: Spread of the voters' biases.
+    --missing X: Share of missing votes.
     """
     if context.invoked_subcommand is not None:
         return
@@ -106,71 +104,66 @@ def write_folder(
     make_folder(paths[0].parent)
     run._replace(force=True).check(tables=paths)  # the same votes may be there already
     run.check()
-    votes, truth, wide = drawn
     with busy("writing"), run.files() as files:
-        write_votes(votes, truth, paths, wide, files)
+        write_votes(drawn, paths, files)
         files.write_csv(paths[2], *about)
         files.write_json(run.json, {**facts, "files": [str(path) for path in paths]})
     screen, names = run.screen(), ", ".join(path.name for path in paths)
     screen.print(sentence, style="bold")
-    screen.print(f"wrote {names} into {paths[0].parent}", markup=False, soft_wrap=True)
+    show_path(screen, f"wrote {names} into {paths[0].parent}")
 
 
-def write_votes(
-    votes: Votes, truth: Any, paths: Sequence[Path], wide: bool, files: OutputFiles
-) -> None:
-    """Write the votes and the truth, as the first two files."""
-    files.write_csv(paths[0], *tabulate_votes(votes, wide))
-    rows = zip(votes.items, votes.name_codes(truth), strict=True)
-    files.write_csv(paths[1], ("item", "label"), rows)
+def write_votes(drawn: tuple[Votes, Any, bool], paths: Sequence[Path], files: OutputFiles) -> None:
+    """Write the votes, one row per item or per vote, and the truth, as the first two files.
 
-
-def tabulate_votes(votes: Votes, wide: bool) -> tuple[tuple[str, ...], Iterator[Any]]:
-    """Return header and rows of a table of votes; abstentions are empty cells or absent rows."""
+    Missing votes are empty cells or absent rows.
+    """
+    votes, truth, wide = drawn
     values, items, voters = votes.values, votes.items.tolist(), votes.voters
     if wide:
         cells = (votes.name_codes(row).tolist() for row in values)
-        named = ([item, *row] for item, row in zip(items, cells, strict=True))
-        return ("item", *map(str, voters)), named
-    rows, columns = np.nonzero(values)
-    words = votes.name_codes(values[rows, columns])
-    cast = ((items[i], voters[s], word) for i, s, word in zip(rows, columns, words, strict=True))
-    return ("item", "voter", "vote"), cast
+        header: Sequence[str] = ("item", *map(str, voters))
+        table: Iterator[Any] = ([x, *row] for x, row in zip(items, cells, strict=True))
+    else:
+        rows, columns = np.nonzero(values)
+        words, header = votes.name_codes(values[rows, columns]), ("item", "voter", "vote")
+        places = zip(rows, columns, words, strict=True)
+        table = ((items[i], voters[s], word) for i, s, word in places)
+    files.write_csv(paths[0], header, table)
+    labels = zip(votes.items, votes.name_codes(truth), strict=True)
+    files.write_csv(paths[1], ("item", "label"), labels)
 
 
 @app.command(cls=PlainCommand)
-@takes_form
+@options.takes_form
 def classes(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
-    out: Folder = Path("simulated"),
-    number: Annotated[int, option("K", "Number of classes, 3 or more.", "--classes")] = 4,
-    voters: Voters = 25,
+    out: Path = Path("simulated"),
+    number: int = 4,
+    voters: int = 25,
     items: int = 500,
     ordered: bool = False,
     spammers: float = 0.1,
     copies: float = 0.1,
     missing: float = 0.5,
-    wide: options.Wide = False,
-    seed: options.Seed = 0,
+    wide: bool = False,
+    seed: int = 0,
     run: options.RunForm = options.USUAL_RUN,
 ) -> None:
     """Draw votes of a crowd on more than two classes, along with the truth.
 
+    --out FOLDER: Folder for the tables of votes, truth and voters.
+    number --classes K: Number of classes, 3 or more.
+    --voters N: Number of voters.
     --items N: Number of items.
     --ordered: Classes 1 to K, confused with their neighbors.
     --spammers X: Share of spammers.
     --copies X: Share of voters who copy another one.
     --missing X: Share of missing votes.
     """
+    shares = {"spammers": spammers, "copies": copies, "missing": missing}
     with busy("drawing votes"):
         drawn = simulate_classes(
-            number,
-            voters,
-            items,
-            ordered=ordered,
-            spammers=spammers,
-            copies=copies,
-            missing=missing,
-            random_state=seed,
+            number, voters, items, ordered=ordered, random_state=seed, **shares
         )
     votes, paths = drawn.votes, [out / FILES[k] for k in (0, 1, 3)]
     answers_blindly = np.isin(np.arange(voters), drawn.spammers).astype(int)
@@ -182,56 +175,42 @@ def classes(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 
 
 @app.command(cls=PlainCommand)
+@options.takes_form
 def ehr(
-    out: Annotated[
-        Path,
-        typer.Option(metavar="FILE.duckdb", help="The database; FILE.truth.csv appears beside it."),
-    ] = Path("ra.duckdb"),
-    patients: Annotated[int, typer.Option(metavar="N", help="Number of patients.")] = PATIENTS,
-    seed: options.Seed = 0,
-    json: options.JsonFile = None,
-    force: options.Force = False,
-    quiet: options.Quiet = False,
+    out: Path = Path("ra.duckdb"),
+    patients: int = PATIENTS,
+    seed: int = 0,
+    run: options.RunForm = options.USUAL_RUN,
 ) -> None:
-    """Write an OMOP database of simulated rheumatoid arthritis patients, and the truth."""
+    """Write an OMOP database of simulated rheumatoid arthritis patients, and the truth.
+
+    --out FILE.duckdb: The database; FILE.truth.csv appears beside it.
+    --patients N: Number of patients.
+    """
     truth = out.with_suffix(".truth.csv")
-    check_outputs(out, tables=(truth,), json=json, force=force)
+    run.check(out, tables=(truth,))
     log = Path(f"{out}.wal")
     if log.exists():  # DuckDB would add it to the new database
         raise ModelError(f"{log.name} belongs to another database; close or delete it first")
     with busy("drawing patients"):
         drawn = simulate_ehr(patients, random_state=seed)
-    with output_files(force) as files:
-        written = _write_ehr(drawn, (out, truth), seed, files)
-        files.write_json(json, written)
-    screen = results(quiet=quiet or json == STDOUT)
-    screen.print(
-        f"[bold]{patients:,} patients, {int((drawn.truth > 0).sum()):,} with rheumatoid "
-        f"arthritis; {len(drawn.reviewed)} charts reviewed[/bold]"
-    )
-    screen.print(", ".join(f"{table} {number:,}" for table, number in written["rows"].items()))
-    screen.print(f"wrote {out} and {truth}", markup=False, soft_wrap=True)
-
-
-def _write_ehr(
-    drawn: SimulatedEhr, paths: tuple[Path, Path], seed: int, files: OutputFiles
-) -> dict[str, Any]:
-    """Write the database and the truth; return what was written."""
     rows: dict[str, int] = {}
-    reviewed = set(drawn.reviewed.tolist())
-    labels = ((i, s, int(i in reviewed)) for i, s in drawn.truth.items())
-    with busy("writing") as status:
+    reviewed, cases = set(drawn.reviewed.tolist()), int((drawn.truth > 0).sum())
+    with run.files() as files, busy("writing") as status:
 
         def advance(table: str, number: int) -> None:
             rows[table] = rows.get(table, 0) + number
             status.update(f"writing {table}, {rows[table]:,} rows ...")
 
-        write_datamart(drawn, files.draft(paths[0]), seed, advance)
-        files.write_csv(paths[1], ("person_id", "label", "reviewed"), labels)
-    return {
-        "patients": len(drawn.truth),
-        "cases": int((drawn.truth > 0).sum()),
-        "reviewed": len(drawn.reviewed),
-        "rows": rows,
-        "files": [str(path) for path in paths],
-    }
+        write_datamart(drawn, files.draft(out), seed, advance)
+        labels = ((i, s, int(i in reviewed)) for i, s in drawn.truth.items())
+        files.write_csv(truth, ("person_id", "label", "reviewed"), labels)
+        numbers = {"patients": len(drawn.truth), "cases": cases, "reviewed": len(reviewed)}
+        files.write_json(run.json, {**numbers, "rows": rows, "files": [str(out), str(truth)]})
+    screen = run.screen()
+    screen.print(
+        f"[bold]{patients:,} patients, {cases:,} with rheumatoid arthritis; "
+        f"{len(reviewed)} charts reviewed[/bold]"
+    )
+    screen.print(", ".join(f"{table} {number:,}" for table, number in rows.items()))
+    show_path(screen, f"wrote {out} and {truth}")

@@ -1,16 +1,15 @@
 """`unelisa suggest`: which votes to buy next."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from unelisa.aggregators import Aggregator
 from unelisa.analysis.suggestions import COLUMNS, suggest_votes
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT
-from unelisa.cli.forms import option, takes_form
 from unelisa.cli.screen import busy, make_table, printable, tell_written
 from unelisa.errors import ModelError
 from unelisa.memory import refuse_beyond
@@ -21,21 +20,20 @@ from unelisa.storage import load
 
 LONGEST = 20  # voters that are listed
 _COSTS = ("voter", "cost")
+_UNITS = {"errors": "wrong labels", "log_loss": "nats of log loss"}
 
 
-@takes_form
+@options.takes_form
 def suggest(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
-    model: options.ModelFile,
-    votes: options.VotesFiles,
+    model: Path,
+    votes: list[Path],
     n: int = 50,
     cost: Path | None = None,
     voters: str | None = None,
     criterion: str = "errors",
     gold_cost: float | None = None,
     gold_accuracy: float = 1.0,
-    out: Annotated[
-        Path, option("ask.csv", f"Where {', '.join(COLUMNS)} of each vote go; - is stdout.")
-    ] = STDOUT,
+    out: Path = STDOUT,
     form: options.VotesForm = options.USUAL_FORM,
     run: options.RunForm = options.USUAL_RUN,
 ) -> None:
@@ -50,13 +48,15 @@ def suggest(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         loss, or the variance of the numbers of items of each class.
     --gold-cost PRICE: Price of a human's label, suggested where it is the better buy.
     --gold-accuracy SHARE: Probability that a human's label is right.
+    --out ask.csv: Where item, voter, gain, cost, chance_now of each vote go; - is stdout.
     """
     run.check(tables=(out,), inputs=(model, *votes, cost))
     fitted = load(model)
     options.warn_if_unreliable(fitted)
     found = form.read_as_fitted(votes, fitted)
     prices = None if cost is None else read_costs(cost, fitted)
-    asked = None if voters is None else find_voters(voters, fitted, "--voters")
+    names = None if voters is None else options.split_names(voters)
+    asked = None if names is None else find_voters(names, fitted, "--voters")
     with busy("weighing votes"):
         rows: Any = suggest_votes(
             fitted,
@@ -68,25 +68,23 @@ def suggest(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
             gold_cost=gold_cost,
             gold_accuracy=gold_accuracy,
         )
+    listed = rows.to_dict("records")
     with busy("writing"), run.files() as files:
         files.write_csv(out, COLUMNS, rows.itertuples(index=False))
-        listed = [[make_plain(x) for x in row] for row in rows.itertuples(index=False)]
-        suggested = [dict(zip(COLUMNS, row, strict=True)) for row in listed]
-        facts = {key: make_plain(value) for key, value in rows.attrs.items()}
-        files.write_json(run.json, {**facts, "votes": suggested})
+        plain = [{name: make_plain(x) for name, x in row.items()} for row in (rows.attrs, *listed)]
+        files.write_json(run.json, {**plain[0], "votes": plain[1:]})
     screen = run.screen(out)
     _show(screen, rows, criterion)
     tell_written(screen, out, run.json)
 
 
-def find_voters(names: Any, model: Aggregator, where: str) -> list[Any]:
-    """Return the model's own names of some voters, which a text may spell."""
+def find_voters(names: Sequence[str], model: Aggregator, where: str) -> list[Any]:
+    """Return the model's own names of some voters."""
     known = {str(name): name for name in model.voter_names_.tolist()}
-    wanted = options.split_names(names) if isinstance(names, str) else [x.strip() for x in names]
-    for name in wanted:
+    for name in names:
         if name not in known:
             raise ModelError(f"{where} names {name[:60]!r}, a voter unknown to the model")
-    return [known[name] for name in wanted]
+    return [known[name] for name in names]
 
 
 def read_costs(path: Path, model: Aggregator) -> dict[Any, float]:
@@ -105,36 +103,29 @@ def read_costs(path: Path, model: Aggregator) -> dict[Any, float]:
             prices.append(float(cost))
         except ValueError:
             raise ModelError(f"the cost in row {number} of {path.name} is not a number") from None
-    voters = find_voters([voter for voter, _ in rows], model, path.name)
+    voters = find_voters([voter.strip() for voter, _ in rows], model, path.name)
     return dict(zip(voters, prices, strict=True))
 
 
 def _show(screen: Console, rows: Any, criterion: str) -> None:
     """Print how many votes of whom, what they are expected to gain, and whether to go on."""
     facts = rows.attrs
-    if not len(rows):
-        screen.print(facts["note"])
-        return
-    units = {"errors": "wrong labels", "log_loss": "nats of log loss"}
-    what = units.get(criterion, "of the variance of the classes' numbers of items")
-    spent, gain = rows["cost"].sum(), rows["gain"].sum()
-    items = count_noun(rows["item"].nunique(), "item")
-    screen.print(f"{count_noun(len(rows), 'vote')} on {items}, at a cost of {spent:g}")
-    now = f" of about {facts['expected_errors']:.1f}" if criterion == "errors" else ""
-    screen.print(f"expected to remove {gain:.2f}{now} {what}; the next batch {facts['stop']:.2f}")
-    screen.print(_tabulate(rows))
+    if len(rows):
+        unit = _UNITS.get(criterion, "of the variance of the classes' numbers of items")
+        spent, gain = rows["cost"].sum(), rows["gain"].sum()
+        items = count_noun(rows["item"].nunique(), "item")
+        screen.print(f"{count_noun(len(rows), 'vote')} on {items}, at a cost of {spent:g}")
+        now = f" of about {facts['expected_errors']:.1f}" if criterion == "errors" else ""
+        after = f"the next batch {facts['stop']:.2f}"
+        screen.print(f"expected to remove {gain:.2f}{now} {unit}; {after}")
+        sums = rows.groupby("voter", sort=False)[["gain", "cost"]].sum()
+        sums["votes"] = rows["voter"].value_counts()
+        cells = [
+            (printable(name), f"{row.votes:g}", f"{row.gain:.2f}", f"{row.cost:g}")
+            for name, row in sums.sort_values("votes", ascending=False, kind="stable").iterrows()
+        ]
+        more = f"and {len(cells) - LONGEST} more" if len(cells) > LONGEST else None
+        columns = {"voter": 24, "votes": ">", "gain": ">", "cost": ">"}
+        screen.print(make_table(columns, cells[:LONGEST], caption=more))
     if facts["note"]:
         screen.print(facts["note"])
-
-
-def _tabulate(rows: Any) -> Table:
-    """Return whom to ask, how often, and what it is worth."""
-    sums = rows.groupby("voter", sort=False)[["gain", "cost"]].sum()
-    sums["votes"] = rows["voter"].value_counts()
-    cells = [
-        (printable(name), f"{row.votes:g}", f"{row.gain:.2f}", f"{row.cost:g}")
-        for name, row in sums.sort_values("votes", ascending=False, kind="stable").iterrows()
-    ]
-    more = f"and {len(cells) - LONGEST} more" if len(cells) > LONGEST else None
-    columns = {"voter": 24, "votes": ">", "gain": ">", "cost": ">"}
-    return make_table(columns, cells[:LONGEST], caption=more)

@@ -2,34 +2,31 @@
 
 import hashlib
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-from rich.console import Console
 
 from unelisa.aggregators import LatentIsing
 from unelisa.aggregators.drift import find_drift
 from unelisa.analysis.judged import Judged
 from unelisa.cli import options
-from unelisa.cli.forms import takes_form
 from unelisa.cli.screen import busy, tell_written
 from unelisa.errors import ModelError, VotesError, replay_warnings
 from unelisa.outputs import holding, make_plain
-from unelisa.report.labels import label_columns, label_rows
 from unelisa.report.wording import count_noun
 from unelisa.sources.labels import LabelTable
 from unelisa.storage import load
 from unelisa.storage import save as save_model
 
 
-@takes_form
+@options.takes_form
 def update(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
-    model: options.ModelFile,
-    votes: options.VotesFiles,
+    model: Path,
+    votes: list[Path],
     save: Path | None = None,
     earlier: list[Path] | None = None,
     gold: Path | None = None,
-    keep_votes: options.KeepVotes = False,
+    keep_votes: bool = False,
     out: Path | None = None,
     form: options.VotesForm = options.USUAL_FORM,
     run: options.RunForm = options.USUAL_RUN,
@@ -71,14 +68,14 @@ def update(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     }
     with busy("writing"), holding(model), run.files() as files:
         if out is not None:
-            judged = Judged.of(fitted, whole)
-            files.write_csv(out, label_columns(judged), label_rows(judged))
+            files.write_labels(out, Judged.of(fitted, whole))
         if save is not None:
             save_model(fitted, files.draft(save), keep_votes=keeps)
         files.write_json(run.json, facts)
         _check_unchanged(model, save, loaded)
     screen = run.screen(out)
-    _show(facts, screen)
+    for line in _describe(facts):
+        screen.print(line)
     tell_written(screen, out, save, run.json)
     if save is None and out is None:
         screen.print("Nothing was saved; add --save model.npz.")
@@ -102,21 +99,19 @@ def _digest(path: Path) -> str:
 
 def _check_unchanged(model: Path, save: Path | None, loaded: str) -> None:
     """Raise where the file that is to be replaced is no longer the one that was loaded."""
-    if save is None or not save.exists() or not save.samefile(model):
-        return
-    if _digest(model) != loaded:
+    if save is not None and save.exists() and save.samefile(model) and _digest(model) != loaded:
         raise ModelError(
             f"{model.name} was changed by another program while it was updated, and is left as it "
             "is: run the update again"
         )
 
 
-def _show(facts: dict[str, Any], screen: Console) -> None:
-    """Print how many votes there are, and whose accuracy changed."""
+def _describe(facts: dict[str, Any]) -> Iterator[str]:
+    """Yield how many votes there are, and whose accuracy changed."""
     new = f", {facts['new_voters']} of them new" if facts["new_voters"] else ""
     many = count_noun(facts["votes"], "vote"), count_noun(facts["items"], "item")
-    screen.print(f"{many[0]} on {many[1]} by {count_noun(facts['voters'], 'voter')}{new}")
+    yield f"{many[0]} on {many[1]} by {count_noun(facts['voters'], 'voter')}{new}"
     tested = [row for row in facts["drift"] if row["p_value"] is not None]
     drifted = sum(row["drifted"] for row in tested)
     found = f"that of {drifted} changed" if drifted else "none changed"
-    screen.print(f"accuracy over time was tested for {count_noun(len(tested), 'voter')}: {found}")
+    yield f"accuracy over time was tested for {count_noun(len(tested), 'voter')}: {found}"

@@ -1,7 +1,7 @@
 """Health records: the probability of a disease from counts of codes and concepts, and rules.
 
 Anchors define the truth: phenotyper.py joins their model (anchors.py) with what else the records
-say (screening.py, grouped_expert.py) and with reviewed charts (charts.py). omop/ reads counts from
+say (features.py) and with reviewed charts (charts.py). omop/ reads counts from
 databases and writes cohorts into them, rules/ judges definitions of a disease, datamart/ simulates
 records with known truth. Records are private: messages hold no patient's values, and small numbers
 of patients are not shown.

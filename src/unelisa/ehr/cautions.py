@@ -11,12 +11,12 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.ehr.anchors import FEWEST_REPEATED, AnchorModel, is_binary
+from unelisa.ehr.anchors import FEWEST_REPEATED, is_binary
 from unelisa.ehr.counts import CountTable, Floats, Places, Roles
+from unelisa.ehr.features import SCREEN, correlate, remove_utilization
 from unelisa.ehr.phenotype import THRESHOLD, PhenotypeFit
 from unelisa.ehr.posterior import MODEL
-from unelisa.ehr.screening import SCREEN, correlate, remove_utilization
-from unelisa.errors import ConvergenceWarning, ModelError, VotesError, warn_user
+from unelisa.errors import ModelError, VotesError
 
 _CUT = re.compile(r"[<>]=?-?[\d.]+$")  # a condition on the measured value
 FEWEST_PATIENTS = 20
@@ -57,14 +57,13 @@ def read_prevalence(stated: float | Sequence[float] | None) -> tuple[float, floa
     return round(float(ends[0]), 12), round(float(ends[1]), 12)
 
 
-def check_settings(anchors: Sequence[str], prevalence: float | Sequence[float] | None) -> list[str]:
-    """Return the names of the anchors; reject settings that no fit can use."""
+def read_anchors(anchors: Sequence[str]) -> list[str]:
+    """Return the names of the anchors."""
     if isinstance(anchors, str):
         raise ModelError("anchors must be a list of feature names, found a single string")
     names = [str(name) for name in anchors]
     if not names or len(set(names)) < len(names):
         raise ModelError("anchors must name at least one feature, and each feature only once")
-    read_prevalence(prevalence)
     return names
 
 
@@ -137,23 +136,13 @@ def _check_anchor(name: str, column: NDArray[np.floating]) -> None:
         )
 
 
-def warn_of_iterations(model: AnchorModel) -> None:
-    """Warn if EM did not converge."""
-    if not model.converged:
-        warn_user("EM for the anchor model reached its iteration limit", ConvergenceWarning)
-
-
 def list_doubts(
     table: CountTable, roles: Roles, fitted: PhenotypeFit, *, stated: bool
 ) -> list[str]:
-    """Return why a fitted phenotype is not reliable, one sentence each; empty if it is.
-
-    `stated` says whether the prevalence was stated.
-    """
+    """Return why a fitted phenotype is not reliable; `stated`: whether the prevalence was."""
     anchors = roles.anchors
     return [
         *_doubt_anchors(table, roles, fitted),
-        *_doubt_pairs(table, anchors),
         *_doubt_utilization(table, anchors, fitted.chances),
         *_doubt_prevalence(table.values[:, anchors], fitted.chances),
         *_doubt_labels(fitted, len(anchors), stated),
@@ -161,7 +150,7 @@ def list_doubts(
 
 
 def _doubt_anchors(table: CountTable, roles: Roles, fitted: PhenotypeFit) -> Iterator[str]:
-    """Yield anchors that are copies, only present or absent, too rare, or not of cases."""
+    """Yield anchors that are copies, present or absent, too rare, not of cases, or unrelated."""
     for copy, original in roles.copies.items():
         yield (
             f"the anchors {_name(table, original)} and {_name(table, copy)} count the same records "
@@ -188,21 +177,18 @@ def _doubt_anchors(table: CountTable, roles: Roles, fitted: PhenotypeFit) -> Ite
                 f"the anchor {name} is not more frequent among cases: the anchors contradict "
                 "each other; choose others"
             )
+    free = remove_utilization(np.log1p(table.values[:, roles.anchors]), table.log_use)
+    ties, names = correlate(free, free), [_name(table, place) for place in roles.anchors]
+    for s, t in combinations(range(len(names)), 2):
+        if ties[s, t] < SCREEN:
+            yield (
+                f"the anchors {names[s]} and {names[t]} do not go together (correlation "
+                f"{ties[s, t]:.2f}): choose anchors of the same disease"
+            )
 
 
 def _name(table: CountTable, place: int) -> str:
     return repr(str(table.features[place])[:60])
-
-
-def _doubt_pairs(table: CountTable, anchors: Places) -> Iterator[str]:
-    free = remove_utilization(np.log1p(table.values[:, anchors]), table.log_use)
-    found = correlate(free, free)
-    for s, t in combinations(range(len(anchors)), 2):
-        if found[s, t] < SCREEN:
-            yield (
-                f"the anchors {_name(table, anchors[s])} and {_name(table, anchors[t])} do not go "
-                f"together (correlation {found[s, t]:.2f}): choose anchors of the same disease"
-            )
 
 
 def _doubt_utilization(table: CountTable, anchors: Places, chances: Floats) -> Iterator[str]:

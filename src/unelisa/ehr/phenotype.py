@@ -10,11 +10,13 @@ from scipy.special import expit
 from unelisa.ehr.anchors import AnchorModel, fit_anchors
 from unelisa.ehr.charts import ReviewedCharts
 from unelisa.ehr.counts import Counts, CountTable, ExpectedCounts, Floats, Places, Roles
-from unelisa.ehr.grouped_expert import GroupedExpert, learn_group
+from unelisa.ehr.features import GroupedExpert, Screening, learn_group, screen, standardize
 from unelisa.ehr.posterior import (
     FEWEST_CHARTS,
     MISSED,
     MOST_SILENT,
+    UNADJUSTED,
+    Adjustment,
     Calibration,
     Performance,
     Review,
@@ -27,7 +29,6 @@ from unelisa.ehr.posterior import (
     review_performance,
     share_errors,
 )
-from unelisa.ehr.screening import Screening, screen, standardize
 from unelisa.schema import stored
 
 GROUP_WEIGHT = 0.5
@@ -40,24 +41,22 @@ class FittedPhenotype:
     """Everything that scores a patient."""
 
     expected_counts: ExpectedCounts  # counts expected at a given utilization
-    # anchor_model, anchors: the anchor model, and the indices of the anchors
     anchor_model: AnchorModel
-    anchors: Places
-    # group, group_places: the grouped expert, None without secondary features, and their indices
-    group: GroupedExpert | None
+    anchors: Places  # their indices
+    group: GroupedExpert | None  # None without secondary features, of which these are the indices
     group_places: Places
     # from the sum of the log-odds to P(case), with those whom the anchors do not show, and without
     calibration: Calibration = UNCALIBRATED
     shown: Calibration = UNCALIBRATED
     silence: float = 0.0  # added to the log-odds of patients without any anchor record
+    adjustment: Adjustment = UNADJUSTED  # by reviewed charts
 
     def score(self, table: CountTable, rates: Counts | None = None) -> Floats:
         """Return the anchors' log-odds plus half the group's, before calibration."""
         odds = self.anchor_odds(table)
         if self.group is None:
             return odds
-        if rates is None:
-            rates = self.expected_counts.rates(table)
+        rates = self.expected_counts.rates(table) if rates is None else rates
         return odds + GROUP_WEIGHT * self.group.log_ratio(rates[:, self.group_places])
 
     def log_odds(self, table: CountTable) -> Floats:
@@ -67,16 +66,22 @@ class FittedPhenotype:
     def calibrate(self, table: CountTable, scores: Floats, shown: bool = False) -> Floats:
         """Return the calibrated log-odds of these scores; `shown`: without unseen cases."""
         calibration = self.shown if shown else self.calibration
-        return calibration.log_odds(scores) + self.silence * self.is_silent(table)
+        odds = calibration.log_odds(scores) + self.silence * self.is_silent(table)
+        return self.adjustment.apply(odds)
+
+    def show(self, scores: Floats) -> Floats:
+        """Return P(case) by these scores without unseen cases, whatever anchors are recorded."""
+        return np.asarray(expit(self.adjustment.apply(self.shown.log_odds(scores))))
 
     def is_silent(self, table: CountTable) -> NDArray[np.bool_]:
         """Return who has no record of any anchor."""
         return np.asarray(~(table.values[:, self.anchors] > 0).any(axis=1))
 
-    def moved(self, shift: float, factor: float = 1.0) -> "FittedPhenotype":
-        """Return the phenotype with its log-odds multiplied by a factor and shifted."""
-        calibration, shown = (one.moved(shift, factor) for one in (self.calibration, self.shown))
-        return replace(self, calibration=calibration, shown=shown, silence=factor * self.silence)
+    def moved(self, shift: float) -> "FittedPhenotype":
+        """Return the phenotype with its log-odds shifted."""
+        return replace(
+            self, calibration=self.calibration.moved(shift), shown=self.shown.moved(shift)
+        )
 
     def anchor_odds(self, table: CountTable) -> Floats:
         """Return the log-odds by the anchors alone."""
@@ -90,7 +95,7 @@ class FittedPhenotype:
         """Return P(case) without any anchor, and without each of them."""
         parts = self.anchor_parts(table)
         left = [scores - parts.sum(axis=1), *(scores - part for part in parts.T)]
-        blind, *without = (expit(self.shown.log_odds(one)) for one in left)
+        blind, *without = map(self.show, left)
         return blind, without
 
     def expect_performance(
@@ -100,7 +105,7 @@ class FittedPhenotype:
         blind, without = self.leave_out(table, scores)
         chances = expit(self.calibrate(table, scores))
         generous = chances + (1 - chances) * np.minimum(MISSED * blind, 1)
-        rivals = [*without, expit(self.shown.log_odds(scores)), expit(scores), generous]
+        rivals = [*without, self.show(scores), expit(scores), generous]
         flagged = chances >= THRESHOLD
         found = expect_performance(chances, flagged, rivals, blind)
         error, cases = share_errors(self.anchor_model.correlation), float(chances.mean())
@@ -120,34 +125,30 @@ class FittedPhenotype:
 )
 @dataclass(frozen=True)
 class FeatureFacts:
-    """What was found about the features."""
+    """What was found about the features: their names, places of anchors, and `Screening`."""
 
-    features: NDArray[Any]  # all names
-    anchors: Places  # the indices of the anchors
-    correlations: Floats  # with directions and ties, as in `Screening`
+    features: NDArray[Any]
+    anchors: Places
+    correlations: Floats
     directions: NDArray[np.int8]
     ties: Floats
     selected: NDArray[np.bool_]  # whether a feature is used
-    # effect on the log-odds: difference between its 95 % and 5 % quantiles over patients
-    weights: Floats
+    weights: Floats  # difference between the 95 % and 5 % quantiles of its effect on the log-odds
     related: NDArray[np.bool_] | None = None  # whether it shares records with an anchor
 
     def describe(self, model: AnchorModel) -> Any:
         """Return a pandas table: feature, selected, weight, direction, reason; strongest first."""
         import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
 
-        table = pd.DataFrame(
-            {
-                "feature": self.features,
-                "selected": self.selected,
-                "weight": self.weights,
-                "direction": np.where(self.selected, self.directions, 0).astype(np.int8),
-                "reason": [self._reason(model, place) for place in range(len(self.features))],
-            }
-        )
-        return table.sort_values(
-            "weight", key=np.abs, ascending=False, kind="stable", ignore_index=True
-        )
+        columns = {
+            "feature": self.features,
+            "selected": self.selected,
+            "weight": self.weights,
+            "direction": np.where(self.selected, self.directions, 0).astype(np.int8),
+            "reason": [self._reason(model, place) for place in range(len(self.features))],
+        }
+        order = np.argsort(-np.abs(self.weights), kind="stable")
+        return pd.DataFrame(columns).iloc[order].reset_index(drop=True)
 
     def _reason(self, model: AnchorModel, place: int) -> str:
         anchor = np.flatnonzero(self.anchors == place)
@@ -240,7 +241,7 @@ def _review(
     before, n_charts = phenotype.calibrate(table, scores), int((charts.signs != 0).sum())
     review = Review.learn(before, charts.signs)
     if n_charts:
-        phenotype = phenotype.moved(review.shift, review.factor)
+        phenotype = replace(phenotype, adjustment=review.adjustment)
     expected = phenotype.expect_performance(table, scores, stated=stated)
     flagged = expit(phenotype.calibrate(table, scores)) >= THRESHOLD
     if n_charts >= FEWEST_CHARTS and flagged.any():

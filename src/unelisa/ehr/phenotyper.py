@@ -8,18 +8,12 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from unelisa.base import Estimator, check_is_fitted
-from unelisa.ehr.cautions import (
-    check_settings,
-    find_roles,
-    list_doubts,
-    read_prevalence,
-    warn_of_iterations,
-)
+from unelisa.ehr.cautions import find_roles, list_doubts, read_anchors, read_prevalence
 from unelisa.ehr.charts import read_reviewed
 from unelisa.ehr.counts import CountTable, Floats, read_counts
 from unelisa.ehr.phenotype import THRESHOLD, FittedPhenotype, Judges, fit_phenotype
-from unelisa.ehr.posterior import Estimate, Performance
-from unelisa.errors import UnelisaWarning, warn_user
+from unelisa.ehr.posterior import UNADJUSTED, Estimate, Performance
+from unelisa.errors import ConvergenceWarning, UnelisaWarning, warn_user
 from unelisa.estimator import fit_aside
 from unelisa.schema import stored
 from unelisa.votes.coding import as_labels
@@ -40,6 +34,7 @@ NO_DOUBT = "nothing speaks against the fit"
     calibration_="Calibration",
     _shown="?Calibration",
     _silence="?finite",
+    _adjustment="?Adjustment",
     prevalence_="share",
     threshold_="share",
     ppv_="Estimate",
@@ -146,27 +141,27 @@ class Phenotyper(Estimator):
             Optional truth of some patients, from reviewed charts: a dict or pandas Series from
             patient to label, or one label per patient, missing if unknown.
         """
-        names = check_settings(self.anchors, self.prevalence)
-        stated = read_prevalence(self.prevalence)
+        names, stated = read_anchors(self.anchors), read_prevalence(self.prevalence)
         table = read_counts(counts, self.utilization)
         roles = find_roles(table, names, self.related)
         charts = read_reviewed(y, table.patients)
         charts.check_side(table.values[:, roles.anchors].sum(axis=1))
         rng = np.random.default_rng(self.random_state)
         fitted = fit_phenotype(table, roles, charts, stated, rng)
-        warn_of_iterations(fitted.phenotype.anchor_model)
+        phenotype = fitted.phenotype
+        if not phenotype.anchor_model.converged:
+            warn_user("EM for the anchor model reached its iteration limit", ConvergenceWarning)
         doubts = list_doubts(table, roles, fitted, stated=stated is not None)
         self.reliable_, self.reliability_reason_ = not doubts, "; ".join(doubts) or NO_DOUBT
         if doubts:
             warn_user(f"the phenotype is not reliable: {self.reliability_reason_}", UnelisaWarning)
         self.classes_ = as_labels(charts.classes)
         self.feature_names_in_, self.n_features_in_ = table.features, len(table.features)
-        phenotype = fitted.phenotype
         self.expected_counts_ = phenotype.expected_counts
         self.anchor_model_, self._anchor_places = phenotype.anchor_model, phenotype.anchors
         self.group_, self._group_places = phenotype.group, phenotype.group_places
         self.calibration_, self._shown = phenotype.calibration, phenotype.shown
-        self._silence = phenotype.silence
+        self._silence, self._adjustment = phenotype.silence, phenotype.adjustment
         self.prevalence_, self.threshold_ = float(fitted.chances.mean()), THRESHOLD
         self.ppv_, self.npv_, self.sensitivity_ = fitted.performance
         self.feature_facts_ = fitted.facts
@@ -224,8 +219,9 @@ class Phenotyper(Estimator):
             self.group_,
             self._group_places,
             self.calibration_,
-            getattr(self, "_shown", self.calibration_),  # files of earlier versions lack both
+            getattr(self, "_shown", self.calibration_),  # files of earlier versions lack these
             getattr(self, "_silence", 0.0),
+            getattr(self, "_adjustment", UNADJUSTED),
         )
 
     def _read(self, counts: Any) -> CountTable:

@@ -6,8 +6,8 @@ overconfident. They are calibrated by
     logit P = alpha + beta s,
 
 the logistic regression of the anchors' posterior w on s, with an allowance for cases whom the
-anchors do not show (`allow_for_unseen`). A stated prevalence shifts alpha, and reviewed charts
-change alpha and beta.
+anchors do not show (`allow_for_unseen`). A stated prevalence shifts alpha; reviewed charts correct
+P where it is not small (`Adjustment`).
 """
 
 from collections.abc import Sequence
@@ -48,6 +48,9 @@ SHARED_ERROR, COPIED_ERROR = 0.02, 0.1
 LEAST_FOUND = 0.4
 # spreads of the prior of what charts change: the shift of the log-odds, and their factor
 SHIFT, FACTOR = 2.0, 0.4
+LOCAL = -0.5  # log-odds; chosen on seeds 100 to 102 of the three simulators of studies/rules
+STEEPEST_FALL = 0.95  # of what charts add to log-odds
+_GRID = np.linspace(-20, 20, 401)
 # a minimum over few patients would follow chance
 FEWEST_OTHERS = 20  # patients whom the anchors do not show, at a value of g
 DIGITS = 9  # of the other features' log ratios, beyond which they are rounding errors
@@ -59,14 +62,14 @@ def regress(
     target: Floats,
     start: Sequence[float],
     precision: Floats,
-    mean: Sequence[float] = (0.0, 0.0),
     steps: int = 50,
+    offset: Floats | float = 0.0,
 ) -> tuple[Floats, Floats]:
-    """Return the coefficients of a logistic regression with a normal prior, and the curvature."""
+    """Return the coefficients of a logistic regression, normal a priori, and the curvature."""
     solved, damped = np.array(start, dtype=np.float64), np.maximum(precision, 1e-6 * np.eye(2))
     for _ in range(steps):
-        fitted = expit(design @ solved)
-        score = design.T @ (target - fitted) - precision @ (solved - mean)
+        fitted = expit(offset + design @ solved)
+        score = design.T @ (target - fitted) - precision @ solved
         curvature = (design * (fitted * (1 - fitted))[:, None]).T @ design + damped
         step = np.clip(np.linalg.solve(curvature, score), -1, 1)
         solved += step
@@ -96,39 +99,66 @@ class Calibration:
         """Return logit P."""
         return np.asarray(self.intercept + self.slope * scores)
 
-    def moved(self, shift: float, factor: float = 1.0) -> "Calibration":
-        """Return the calibration with its log-odds multiplied by a factor and shifted."""
-        return Calibration(shift + factor * self.intercept, factor * self.slope)
+    def moved(self, shift: float) -> "Calibration":
+        """Return the calibration with its log-odds shifted."""
+        return Calibration(shift + self.intercept, self.slope)
+
+
+@stored(shift="finite", factor="finite")
+class Adjustment(NamedTuple):
+    """What reviewed charts change of log-odds z: w(z) (shift + (factor - 1) z) is added.
+
+    Few charts are drawn among patients who are hardly ever cases, and these follow the curve of the
+    others only by chance: their P stays as it is, by w(z) = sigmoid(z - `LOCAL`).
+    """
+
+    shift: float = 0.0
+    factor: float = 1.0
+
+    def apply(self, odds: Floats) -> Floats:
+        """Return the corrected log-odds."""
+        return np.asarray(odds + _weigh(odds) @ np.array([self.shift, self.factor - 1]))
+
+
+def _weigh(odds: Floats) -> Floats:
+    """Return w(z) and z w(z)."""
+    near = expit(odds - LOCAL)
+    return np.column_stack([near, near * odds])
+
+
+UNADJUSTED = Adjustment()
 
 
 class Review(NamedTuple):
-    """What reviewed charts change: logit P = shift + factor z of the log-odds z without them."""
+    """The correction by reviewed charts, and the covariance of its shift and factor."""
 
-    shift: float
-    factor: float
-    covariance: Floats  # of the two
+    adjustment: Adjustment
+    covariance: Floats
 
     @classmethod
     def learn(cls, odds: Floats, signs: NDArray[np.int8]) -> "Review":
         """Return the posterior mode; a priori the shift is N(0, 2^2) and the factor N(1, .4^2).
 
-        The probability that a chart is drawn may depend on P(case), not otherwise on the truth.
+        The probability that a chart is drawn may depend on P(case), not otherwise on the truth. The
+        correction is made smaller where it would reverse the order of patients.
         """
-        design = np.column_stack([np.ones_like(odds), odds])[signs != 0]
-        precision, none = np.diag([SHIFT**-2.0, FACTOR**-2.0]), (0.0, 1.0)
-        solved, curvature = regress(design, signs[signs != 0] > 0, none, precision, none)
+        seen, precision = odds[signs != 0], np.diag([SHIFT**-2.0, FACTOR**-2.0])
+        design = _weigh(seen)
+        found, curvature = regress(design, signs[signs != 0] > 0, (0, 0), precision, offset=seen)
+        moves = np.diff(_weigh(_GRID) @ found) / np.diff(_GRID)
+        shift, factor = (found * min(1.0, STEEPEST_FALL / max(-moves.min(), 1e-12))).tolist()
         covariance = np.asarray(np.linalg.inv(curvature), dtype=np.float64)
-        return cls(float(solved[0]), max(float(solved[1]), 0.1), covariance)
+        return cls(Adjustment(shift, 1 + factor), covariance)
 
     def estimate_share(self, odds: Floats, n_charts: int) -> "Estimate":
         """Return the share of cases among patients with these log-odds before the review."""
-        chances = expit(self.shift + self.factor * odds)
+        chances = expit(self.adjustment.apply(odds))
         noise = chances * (1 - chances)
-        gradient = np.array([noise.mean(), (noise * odds).mean()])
+        gradient = noise @ _weigh(odds) / len(odds)
         variance = gradient @ self.covariance @ gradient + noise.sum() / len(odds) ** 2
         value, reach = float(chances.mean()), Z95 * float(np.sqrt(variance))
-        low, high = max(0.0, value - reach), min(1.0, value + reach)
-        return Estimate(value, low, high, f"{n_charts} reviewed charts and the model")
+        basis = f"{n_charts} reviewed charts and the model"
+        return Estimate.within(value, value - reach, value + reach, basis)
 
 
 def match_share(odds: Floats, bounds: tuple[float, float]) -> float:
@@ -212,6 +242,11 @@ class Estimate(NamedTuple):
     high: float
     basis: str
 
+    @classmethod
+    def within(cls, value: float, low: float, high: float, basis: str) -> "Estimate":
+        """Return an estimate whose bounds are between 0 and 1."""
+        return cls(value, max(0.0, low), min(1.0, high), basis)
+
     def widened(self, right: NDArray[np.bool_], wrong: float) -> "Estimate":
         """Return the estimate with an interval that includes that of a few charts (Wilson).
 
@@ -219,7 +254,7 @@ class Estimate(NamedTuple):
         """
         low, high = bound_frequency(right.mean(), len(right)) if len(right) else (0.0, 1.0)
         low, high = min(self.low, low) - wrong, max(self.high, high) + wrong
-        return self._replace(low=max(0.0, low), high=min(1.0, high))
+        return Estimate.within(self.value, low, high, self.basis)
 
 
 NOTHING = Estimate(float("nan"), 0.0, 1.0, "no patient")
@@ -271,12 +306,10 @@ def expect_performance(
     """Return what the model expects, with intervals over alternative models.
 
     `rivals` are P(case) without one of the anchors, without cases whom the anchors do not show,
-    before calibration, and with as many missed cases as there may be. Who is missed depends
-    on patients whom the anchors do not show: for NPV and sensitivity the alternatives are that no
-    case is missed, and `MISSED` times as many as by `blind`, which is P(case) without any anchor.
-    The number of true cases is a sum of
-    independent Bernoulli variables, so intervals extend 1.96 sqrt(sum P (1 - P)) beyond the
-    alternatives. Reviewed charts are more reliable than either.
+    before calibration, and with as many missed cases as there may be. For NPV and sensitivity the
+    alternatives are that no case is missed, and `MISSED` times as many as by `blind`, which is
+    P(case) without any anchor. The number of true cases is a sum of independent Bernoulli
+    variables, so intervals extend 1.96 sqrt(sum P (1 - P)) beyond the alternatives.
     """
     ppv = _bound(chances[flagged], [other[flagged] for other in rivals])
     npv = _bound(1 - chances[~flagged], [1 - MISSED * blind[~flagged], np.ones(1)])
@@ -286,8 +319,8 @@ def expect_performance(
     reach = Z95 * float(np.sqrt((chances * (1 - chances)).sum())) / total
     seen, missed = blind[flagged].sum(), MISSED * blind[~flagged].sum()
     low = float(seen / (seen + missed))
-    sensitivity = Estimate(found / total, max(0.0, min(low, found / total) - reach), 1.0, MODEL)
-    return Performance(ppv, npv, sensitivity)
+    low = min(low, found / total) - reach
+    return Performance(ppv, npv, Estimate.within(found / total, low, 1.0, MODEL))
 
 
 def review_performance(
@@ -297,20 +330,24 @@ def review_performance(
 
     PPV and NPV are proportions with Wilson intervals; a chart weighs as many patients as it stands
     for, and charts of equal weight are assumed reviewed at random among the flagged patients, and
-    at random among the others. With a share f of flagged patients,
-
-        sensitivity = f PPV / (f PPV + (1 - f) (1 - NPV)).
+    at random among the others.
     """
     ppv = review_share(charts, flagged, 1) or expected.ppv
     npv = review_share(charts, ~flagged, -1) or expected.npv
     if not all(one.basis[0].isdigit() for one in (ppv, npv)) or not flagged.any():
         return Performance(ppv, npv, expected.sensitivity)
-    share = float(flagged.mean())
-    value, low, high = (
-        share * p / max(share * p + (1 - share) * (1 - n), 1e-12)
-        for p, n in zip(ppv[:3], npv[:3], strict=True)
-    )
+    share, pairs = float(flagged.mean()), zip(ppv[:3], npv[:3], strict=True)
+    value, low, high = (find_sensitivity(share, p, 1 - share, n) for p, n in pairs)
     return Performance(ppv, npv, Estimate(value, low, high, "reviewed charts"))
+
+
+def find_sensitivity(flagged: float, ppv: float, others: float, npv: float) -> float:
+    """Return f PPV / (f PPV + g (1 - NPV)), the shares f of flagged patients and g of others.
+
+    It is the specificity if both change sides.
+    """
+    found, missed = flagged * ppv, others * (1 - npv)
+    return found / max(found + missed, 1e-12)
 
 
 def review_share(charts: ReviewedCharts, side: NDArray[np.bool_], sign: int) -> Estimate | None:
@@ -325,8 +362,7 @@ def review_share(charts: ReviewedCharts, side: NDArray[np.bool_], sign: int) -> 
     weights, wrong = charts.weights[seen], charts.doubt(seen)
     share = float(np.average(charts.signs[seen] == sign, weights=weights))
     low, high = bound_frequency(share, float(weights.sum() ** 2 / (weights**2).sum()))
-    basis = f"{seen.sum()} reviewed charts"
-    return Estimate(share, max(0.0, low - wrong), min(1.0, high + wrong), basis)
+    return Estimate.within(share, low - wrong, high + wrong, f"{seen.sum()} reviewed charts")
 
 
 def _bound(right: Floats, alternatives: Sequence[Floats]) -> Estimate:
@@ -335,4 +371,4 @@ def _bound(right: Floats, alternatives: Sequence[Floats]) -> Estimate:
         return NOTHING
     means = [float(one.mean()) for one in (right, *alternatives)]
     reach = Z95 * float(np.sqrt((right * (1 - right)).sum())) / len(right)
-    return Estimate(means[0], max(0.0, min(means) - reach), min(1.0, max(means) + reach), MODEL)
+    return Estimate.within(means[0], min(means) - reach, max(means) + reach, MODEL)

@@ -5,10 +5,12 @@ module named in `SOURCES` says whether a record `fits` it and can `read` records
 preferences and checks, which a `Panel` collects.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypedDict, Unpack
+from types import ModuleType
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 from unelisa.errors import Hint, ModelError, VotesError, VotesWarning, warn_user
 from unelisa.jury import (
@@ -24,30 +26,21 @@ from unelisa.jury import (
     prodigy,
     promptfoo,
 )
-from unelisa.jury.archive import MARK, read_archive
-from unelisa.jury.documents import GZIP, is_json, read_documents
-from unelisa.jury.fields import Record
+from unelisa.jury.documents import GZIP, ZIP, Record, is_json, read_archive, read_documents
 from unelisa.jury.preferences import Preferences
-from unelisa.jury.rows import list_fields, read_frame, read_rows
 from unelisa.jury.scores import Scores
-from unelisa.jury.verdicts import Entry, Jury, Panel
-from unelisa.memory import limit_memory
-from unelisa.sources.files import check_readable, read_beginning, reading
+from unelisa.jury.verdicts import Jury, Panel
+from unelisa.memory import limit_memory, refuse_beyond
+from unelisa.sources.arrow import measure_feather, read_feather, refuse_nested
+from unelisa.sources.files import TextTable, check_readable, read_beginning, reading, refuse_bomb
 from unelisa.votes.coding import CodingChoice, declare_order
 from unelisa.votes.frames import as_frame
 
 __all__ = ["SOURCES", "Jury", "Logs", "read_jury", "read_logs", "read_preferences", "read_scores"]
 
 
-class Source(Protocol):
-    """What the module of a format offers: whether a record fits it, and what records say."""
-
-    def fits(self, record: Record) -> bool: ...
-
-    def read(self, records: Iterable[Record]) -> Iterator[Entry]: ...
-
-
-SOURCES: dict[str, Source] = {
+# of each format the module, which says whether a record `fits` and can `read` records
+SOURCES: dict[str, ModuleType] = {
     "argilla": argilla,
     "inspect": inspect_logs,
     "label-studio": label_studio,
@@ -69,6 +62,14 @@ _FOLDERS = {
 }
 _KINDS = ("item", "judge", "label", "score", "system")  # of columns that can be named
 _ABOUT = frozenset(("dataset_info.json", "state.json"))  # beside the Arrow files of `datasets`
+
+PARQUET, FEATHER, STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
+ROWS = 1 << 14  # per batch
+MOST_FIELDS = 20  # that a message lists
+_PLAIN = re.compile(r"[a-z_.]{1,40}")  # of a schema, and not of a person
+Columns = Mapping[str, str]  # kind of column -> its name, as declared
+# what a table of samples has besides scores
+_SAMPLES = ("id", "epoch", "sample_id", "model", "eval_id", "log", "task_name", "error")
 
 
 class Logs(NamedTuple):
@@ -118,6 +119,7 @@ def read_logs(paths: Any, **options: Unpack[Options]) -> Logs:
     with limit_memory(options.get("memory")):
         for name, records in _list_inputs(paths, named):
             sources.append(_collect(panel, records, name, source))
+    panel.tell_failures()
     coding = declare_order(options.get("coding", "auto"), options.get("order"))
     return Logs(panel, ", ".join(sorted(set(sources))), coding)
 
@@ -203,7 +205,8 @@ def read_preferences(paths: Any, **options: Unpack[Options]) -> Preferences:
 def _list_inputs(paths: Any, named: Mapping[str, str]) -> Iterator[tuple[str, Iterator[Record]]]:
     """Yield what messages call each input, and its records."""
     if not isinstance(paths, str | Path | Sequence) and (frame := as_frame(paths)) is not None:
-        yield "the table", _rename(read_frame(frame, named), named)
+        rows = frame.select(_choose_columns(frame.columns, "the table", named))
+        yield "the table", _rename(rows.iter_rows(named=True), named)
         return
     given = [paths] if isinstance(paths, str | Path) else list(paths)
     if not given:
@@ -246,7 +249,7 @@ def _rename(records: Iterator[Record], named: Mapping[str, str]) -> Iterator[Rec
     for record in records:
         missing = [name for name in named.values() if name not in record]
         if missing:
-            raise VotesError(f"it has no field {missing[0][:60]!r} ({list_fields(list(record))})")
+            raise VotesError(f"it has no field {missing[0][:60]!r} ({_list_fields(list(record))})")
         yield {kind: record[name] for kind, name in named.items()}
 
 
@@ -256,7 +259,7 @@ def _open_records(path: Path, named: Mapping[str, str]) -> Iterator[Record]:
         start = file.read(1 << 12)
     if not start.strip():
         raise VotesError(f"{path.name} is empty")
-    if start.startswith(MARK):
+    if start.startswith(ZIP):
         return read_archive(path)
     packed, inside = start.startswith(GZIP), start
     if packed:
@@ -264,7 +267,7 @@ def _open_records(path: Path, named: Mapping[str, str]) -> Iterator[Record]:
             inside = read_beginning(path) if path.suffix.lower() == ".gz" else b"{"
     if is_json(inside):
         return read_documents(path)
-    return read_rows(path, b"" if packed else start, named)
+    return _read_rows(path, b"" if packed else start, named)
 
 
 def _collect(panel: Panel, records: Iterator[Record], name: str, source: str | None) -> str:
@@ -299,7 +302,7 @@ def find_source(record: Record, name: str) -> str:
     if not found:
         raise VotesError(
             f"{name} is in none of the known formats ({', '.join(SOURCES)}); "
-            f"{list_fields(list(record))}; say which ones hold the item, the judge and the label, "
+            f"{_list_fields(list(record))}; say which ones hold the item, the judge and the label, "
             "or save it with one record per verdict"
         )
     if len(found) > 1:
@@ -308,3 +311,82 @@ def find_source(record: Record, name: str) -> str:
             *(Hint("source", source) for source in found),
         )
     return found[0]
+
+
+def _read_rows(path: Path, start: bytes, named: Columns) -> Iterator[Record]:
+    """Yield the rows of a table by its format, with the columns that are needed."""
+    with reading(path):
+        if start.startswith(PARQUET):
+            yield from _read_parquet(path, named)
+        elif start.startswith((FEATHER, STREAM)):
+            yield from _read_arrow(path, named)
+        else:
+            table = TextTable(path)
+            for batch in table.batches(_choose_columns(table.header, path.name, named)):
+                yield from batch.to_pylist()
+
+
+def _choose_columns(names: Sequence[str], file: str, named: Columns) -> list[str]:
+    """Return the columns that verdicts are made of: as declared, or by their usual names."""
+    if named:
+        missing = [name for name in named.values() if name not in names]
+        if missing:
+            raise VotesError(f"{file} has no column {missing[0][:60]!r}")
+        return list(dict.fromkeys(named.values()))
+    record = dict.fromkeys(names)
+    if long_records.fits(record):
+        return [name for name in names if name.lower() in long_records.COLUMNS]
+    if inspect_logs.fits(record):
+        return [name for name in names if name in _SAMPLES or name.startswith(inspect_logs.SCORE)]
+    if pairs.fits(record):
+        return [name for name in names if name in pairs.COLUMNS]
+    if argilla.fits(record):
+        return list(names)
+    raise VotesError(
+        f"{file} has no columns of items, judges and labels ({_list_fields(names)}); name them "
+        "with item, judge and label; a table with one column per judge is read by read_votes "
+        "(unelisa fit)"
+    )
+
+
+def _list_fields(names: Sequence[str]) -> str:
+    """Return the fields that were seen; names that may be those of items are only counted."""
+    shown = sorted(name for name in names if _PLAIN.fullmatch(name))[:MOST_FIELDS]
+    more = len(names) - len(shown)
+    other = f" and {more} other{'s' if more > 1 else ''}" if more else ""
+    return f"it has the fields {', '.join(shown)}{other}" if shown else f"it has {more} fields"
+
+
+def _read_parquet(path: Path, named: Columns) -> Iterator[Record]:
+    import pyarrow as pa  # noqa: PLC0415 - only files need it
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    with pq.ParquetFile(path) as file:
+        names = _choose_columns(file.schema_arrow.names, path.name, named)
+        refuse_nested(pa.schema(map(_take_parts, map(file.schema_arrow.field, names))))
+        groups = [file.metadata.row_group(k) for k in range(file.metadata.num_row_groups)]
+        cells = [group.column(c) for group in groups for c in range(group.num_columns)]
+        unpacked = sum(
+            c.total_uncompressed_size for c in cells if c.path_in_schema.split(".")[0] in names
+        )
+        refuse_bomb(path.name, path.stat().st_size, unpacked)
+        for batch in file.iter_batches(ROWS, columns=names, use_threads=False):
+            batch.validate(full=True)
+            yield from batch.to_pylist()
+
+
+def _read_arrow(path: Path, named: Columns) -> Iterator[Record]:
+    _, unpacked, columns = measure_feather(path)
+    refuse_bomb(path.name, path.stat().st_size, unpacked)
+    refuse_beyond(2 * unpacked, path.name)
+    table = read_feather(path).select(_choose_columns(columns, path.name, named))
+    for batch in table.to_batches(ROWS):
+        yield from batch.to_pylist()
+
+
+def _take_parts(field: Any) -> Any:
+    """Return a column; of a list of cells, one cell."""
+    import pyarrow as pa  # noqa: PLC0415 - only files need it
+
+    listed = pa.types.is_list(field.type) or pa.types.is_large_list(field.type)
+    return pa.field(field.name, field.type.value_type) if listed else field

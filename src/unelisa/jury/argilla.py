@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from unelisa.jury.fields import (
+from unelisa.jury.documents import (
     Record,
     check_object,
     require,
@@ -28,22 +28,38 @@ def read(records: Iterable[Record]) -> Iterator[Verdict]:
     for record in records:
         item = require(record, ("external_id", "id"))
         nested = "responses" in record
-        system = take_object(record, "metadata").get("system") if nested else record.get("system")
+        system = (take_object(record, "metadata") if nested else record).get("system")
         for name, judge, value in _list_nested(record) if nested else _list_flat(record):
             labels = isinstance(value, list) and all(isinstance(part, str) for part in value)
-            mark = Choices(value) if labels else value
-            yield Verdict(item, judge, mark, system, name)
+            yield Verdict(item, judge, Choices(value) if labels else value, system, name)
 
 
 def _list_nested(record: Record) -> Iterator[tuple[Any, Any, Any]]:
-    """Yield question, judge and value."""
+    """Yield question, judge and value: of `to_dict`, by question; of the server, by person."""
     for name, response in _list_responses(record):
         counted = response.get("status") in _COUNTED
         judge = require(response, ("user_id", "user"))
         yield name, judge, response.get("value") if counted else None
-    for name, suggestion in _list_suggestions(record):
+    if isinstance(record.get("suggestions"), dict):
+        by_question = take_object(record, "suggestions")
+        suggestions: list[Any] = [(name, take_object(by_question, name)) for name in by_question]
+    else:
+        listed = take_objects(record, "suggestions")
+        suggestions = [(one.get("question_name"), one) for one in listed]
+    for name, suggestion in suggestions:
         if suggestion.get("agent"):
             yield name, suggestion["agent"], suggestion.get("value")
+
+
+def _list_responses(record: Record) -> Iterator[tuple[Any, Record]]:
+    if isinstance(record.get("responses"), dict):
+        by_question = take_object(record, "responses")
+        for name in by_question:
+            yield from ((name, response) for response in take_objects(by_question, name))
+        return
+    for response in take_objects(record, "responses"):
+        for name, value in take_object(response, "values").items():
+            yield name, {**response, "value": check_object(value, "an answer").get("value")}
 
 
 def _list_flat(record: Record) -> Iterator[tuple[Any, Any, Any]]:
@@ -58,26 +74,3 @@ def _list_flat(record: Record) -> Iterator[tuple[Any, Any, Any]]:
         elif key.endswith(_AGENT) and record[key]:
             name = key.removesuffix(_AGENT)
             yield name, record[key], record.get(f"{name}.suggestion")
-
-
-def _list_responses(record: Record) -> Iterator[tuple[Any, Record]]:
-    """Yield question and response: of `to_dict`, by question; of the server, by person."""
-    if isinstance(record.get("responses"), dict):
-        by_question = take_object(record, "responses")
-        for name in by_question:
-            yield from ((name, response) for response in take_objects(by_question, name))
-        return
-    for response in take_objects(record, "responses"):
-        values = take_object(response, "values")
-        for name, value in values.items():
-            yield name, {**response, "value": check_object(value, "an answer").get("value")}
-
-
-def _list_suggestions(record: Record) -> Iterator[tuple[Any, Record]]:
-    """Yield question and suggestion."""
-    if isinstance(record.get("suggestions"), dict):
-        by_question = take_object(record, "suggestions")
-        yield from ((name, take_object(by_question, name)) for name in by_question)
-        return
-    for suggestion in take_objects(record, "suggestions"):
-        yield suggestion.get("question_name"), suggestion

@@ -1,26 +1,83 @@
-"""JSON documents and JSON Lines as a stream of records."""
+"""Files of JSON as a stream of records: documents, lines and Inspect's archives (.eval).
 
-import gzip
+Only one record is in memory at a time. What is absent from a record, or of another kind, becomes
+one sentence.
+"""
+
 import json
 import re
+import struct
+import zipfile
 import zlib
 from codecs import getincrementaldecoder
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from unelisa.errors import VotesError
-from unelisa.jury.fields import Record, check_object
+from unelisa.errors import VotesError, missing_extra
 from unelisa.memory import refuse_beyond, weigh_json
-from unelisa.sources.files import refuse_bomb
+from unelisa.sources.files import reading, refuse_bomb
 
-GZIP = b"\x1f\x8b"
+Record = dict[str, Any]
+GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
 LONGEST = 1 << 26  # characters of a record
+ZSTD = 93  # the compression of Inspect's archives since version 0.3.206
+_KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
 _BOM = b"\xef\xbb\xbf"
 _PIECE = 1 << 20
 _PARTIAL = 16  # characters of a literal, a number's sign or an escape that may be cut off
 _BLANK = re.compile(r"[ \t\r\n]*")
+_LOCAL = struct.Struct("<26xHH")  # a member's own header: lengths of its name and its extra field
+_HEADER, _START, _SUMMARIES = "header.json", "_journal/start.json", "summaries.json"
+_SAMPLE = re.compile(r"samples/([^/]*?)(\.json|/sample\.json)")  # the second form is in chunks
+_JOURNAL = re.compile(r"_journal/summaries/\d+\.json")
+_EDITED = b'"provenance"'  # summaries leave out what a person edited
+_REMOVED = "Key removed"  # what summaries say in place of a large part
+_BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RuntimeError)
+
+
+def take_object(record: Record, key: str) -> Record:
+    """Return the object under a key, empty where it is absent or null."""
+    value = record.get(key)
+    return {} if value is None else check_object(value, repr(key))
+
+
+def take_list(record: Record, key: str) -> list[Any]:
+    """Return the list under a key, empty where it is absent or null."""
+    value = record.get(key)
+    if value is not None and not isinstance(value, list):
+        raise VotesError(f"{key!r} must be a list, found {_name_kind(value)}")
+    return value or []
+
+
+def take_objects(record: Record, key: str) -> list[Record]:
+    """Return the list of objects under a key, empty where it is absent or null."""
+    return [check_object(part, f"every part of {key!r}") for part in take_list(record, key)]
+
+
+def check_object(value: Any, what: str) -> Record:
+    """Return a value that must be an object, or raise `VotesError`."""
+    if not isinstance(value, dict):
+        raise VotesError(f"{what} must be an object, found {_name_kind(value)}")
+    return value
+
+
+def take_first(record: Record, keys: Sequence[str]) -> Any:
+    """Return the first value that is present and not null; None if there is none."""
+    return next((record[key] for key in keys if record.get(key) is not None), None)
+
+
+def require(record: Record, keys: Sequence[str]) -> Any:
+    """Return the first value that is present and not null, or raise `VotesError`."""
+    found = take_first(record, keys)
+    if found is None:
+        raise VotesError(f"it has no {' or '.join(map(repr, keys))}")
+    return found
+
+
+def _name_kind(value: Any) -> str:
+    return _KINDS.get(type(value), "a number")
 
 
 class _TwinsError(ValueError):
@@ -28,7 +85,6 @@ class _TwinsError(ValueError):
 
 
 def _refuse_twins(pairs: list[tuple[str, Any]]) -> Record:
-    """Return an object; raise an error if it has one key twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise _TwinsError
@@ -43,16 +99,9 @@ def is_json(start: bytes) -> bool:
     return start.removeprefix(_BOM).lstrip()[:1] in (b"{", b"[")
 
 
-def parse_json(content: bytes, place: str) -> Any:
-    """Return what JSON holds, or raise `VotesError` that says where it is, not what it holds."""
-    if len(content) > _PIECE:
-        refuse_beyond(weigh_json(content), place)
-    with _parsing(place):
-        return json.loads(content.removeprefix(_BOM), object_pairs_hook=_refuse_twins)
-
-
 @contextmanager
 def _parsing(place: str) -> Iterator[None]:
+    """Replace what parsing raises by a `VotesError` that says where it is, not what it holds."""
     try:
         yield
     except VotesError:
@@ -66,19 +115,21 @@ def _parsing(place: str) -> Iterator[None]:
 
 
 def read_documents(path: Path) -> Iterator[Record]:
-    """Yield the records of a file: of its list, of its lines, or its one object.
+    """Yield the records of a file: of its list, of its lines, or its one object."""
+    import pyarrow as pa  # noqa: PLC0415 - only files need it
 
-    Only one record is in memory at a time.
-    """
-    with _open_bytes(path) as file:
-        yield from _Records(file, path.name)
+    with reading(path), pa.OSFile(str(path)) as raw:
+        packed = raw.read(2) == GZIP
+        raw.seek(0)
+        file = pa.CompressedInputStream(raw, "gzip") if packed else raw
+        yield from _Records(file, raw, path.name)
 
 
 class _Records:
     """The objects of a list, or one on a line, parsed one by one as the file is read."""
 
-    def __init__(self, file: IO[bytes], name: str) -> None:
-        self._file, self._name = file, name
+    def __init__(self, file: IO[bytes], raw: IO[bytes], name: str) -> None:
+        self._file, self._raw, self._name, self._unpacked = file, raw, name, 0
         self._decoder = getincrementaldecoder("utf-8-sig")()
         self._text, self._place = "", 0
         self._line, self._counted = 1, 0
@@ -86,8 +137,7 @@ class _Records:
 
     def __iter__(self) -> Iterator[Record]:
         with _parsing(self._name):
-            listed = self._peek() == "["
-        self._limited = listed
+            self._limited = listed = self._peek() == "["
         self._place += listed
         yield from self._read_list() if listed else self._read_lines()
         with _parsing(self._name):
@@ -158,6 +208,8 @@ class _Records:
         if left:
             refuse_beyond(2 * (len(left) + more), self._name)
         content = self._file.read(more)
+        self._unpacked += len(content)
+        refuse_bomb(self._name, self._raw.tell(), self._unpacked)
         self._text = left + self._decoder.decode(content, final=not content)
         self._place = self._counted = 0
         if left:
@@ -165,33 +217,96 @@ class _Records:
         return bool(content)
 
 
-@contextmanager
-def _open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """Give the bytes of a file, decompressed if it is gzipped; refuse a bomb as it unfolds."""
+def read_archive(path: Path) -> Iterator[Record]:
+    """Yield every sample of an archive as a log with that sample alone.
+
+    The summaries hold the scores. The samples themselves, with all their messages, are read only
+    where there are none, where a person edited a score, or where a summary leaves out a panel.
+    """
     try:
-        with path.open("rb") as raw:
-            packed = raw.read(2) == GZIP
-            raw.seek(0)
-            if not packed:
-                yield raw
-                return
-            with gzip.GzipFile(fileobj=raw) as file:
-                yield _Watched(file, raw, path.name)  # type: ignore[misc]
-    except (EOFError, zlib.error, gzip.BadGzipFile):
+        with path.open("rb") as raw, zipfile.ZipFile(raw) as archive:
+            packed = sum(part.compress_size for part in archive.infolist())
+            refuse_bomb(path.name, packed, sum(part.file_size for part in archive.infolist()))
+            yield from _Members(archive, raw, path.name).read_samples()
+    except NotImplementedError:
+        raise VotesError(
+            f"{path.name} is compressed in a way that this Python cannot read; convert it with "
+            "inspect log convert --to json"
+        ) from None
+    except VotesError:
+        raise
+    except (*_BROKEN, ValueError, KeyError):
         raise VotesError(f"{path.name} is damaged or truncated: it cannot be unpacked") from None
-    except OSError as error:
-        why = "permission denied" if isinstance(error, PermissionError) else "the system failed"
-        raise VotesError(f"{path.name} cannot be read: {why}") from None
 
 
-class _Watched:
-    """A gzipped file that is refused once it unfolds far more than votes do."""
+class _Members:
+    """The parts of an archive."""
 
-    def __init__(self, file: gzip.GzipFile, raw: IO[bytes], name: str) -> None:
-        self._file, self._raw, self._name, self._unpacked = file, raw, name, 0
+    def __init__(self, archive: zipfile.ZipFile, raw: IO[bytes], file: str) -> None:
+        self._archive, self._raw, self._file = archive, raw, file
+        self._names = archive.namelist()
 
-    def read(self, size: int) -> bytes:
-        content = self._file.read(size)
-        self._unpacked += len(content)
-        refuse_bomb(self._name, self._raw.tell(), self._unpacked)
-        return content
+    def read_samples(self) -> Iterator[Record]:
+        start = next((name for name in (_HEADER, _START) if name in self._names), None)
+        if start is None:
+            raise VotesError(
+                f"{self._file} is a zip file but not a log of Inspect: it has no {_HEADER}"
+            )
+        about = check_object(self._parse(start), start).get("eval")
+        own = {found[1]: name for name in self._names if (found := _SAMPLE.fullmatch(name))}
+        journal = [name for name in self._names if _JOURNAL.fullmatch(name)]
+        summaries = [_SUMMARIES] if _SUMMARIES in self._names else journal
+        for name in summaries:
+            content = self._parse(name)
+            for summary in content if isinstance(content, list) else [content]:
+                yield {"eval": about, "samples": [self._complete(summary, own)]}
+        for name in own.values() if not summaries else ():
+            yield {"eval": about, "samples": [self._parse(name)]}
+
+    def _complete(self, summary: Any, own: dict[str, str]) -> Any:
+        """Return the sample itself where its summary does not hold all that is needed."""
+        if not isinstance(summary, dict):
+            return summary
+        name = own.get(f"{summary.get('id')}_epoch_{summary.get('epoch')}")
+        if name is None:
+            return summary
+        content = self._unpack(name)
+        if _EDITED in content or any(map(_lacks_panel, (summary.get("scores") or {}).values())):
+            return self._parse(name, content)
+        return summary
+
+    def _parse(self, name: str, content: bytes | None = None) -> Any:
+        content = self._unpack(name) if content is None else content
+        place = f"{self._file} at {json.dumps(name[:60])}"
+        if len(content) > _PIECE:
+            refuse_beyond(weigh_json(content), place)
+        with _parsing(place):
+            return json.loads(content.removeprefix(_BOM), object_pairs_hook=_refuse_twins)
+
+    def _unpack(self, name: str) -> bytes:
+        """Return a part; what the directory says of its size limits what is unpacked."""
+        part = self._archive.getinfo(name)
+        refuse_beyond(2 * part.file_size, f"{self._file} at {name[:60]!r}")
+        if part.compress_type != ZSTD:
+            return self._archive.read(name)
+        try:
+            import zstandard  # noqa: PLC0415 - an extra
+        except ImportError:
+            raise missing_extra(f"{self._file} is compressed with zstd and", "jury") from None
+        self._raw.seek(part.header_offset)
+        self._raw.seek(sum(_LOCAL.unpack(self._raw.read(_LOCAL.size))), 1)
+        packed = self._raw.read(part.compress_size)
+        reader = zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
+        try:
+            found = bytes(reader.read(part.file_size + 1))
+        except zstandard.ZstdError:
+            raise EOFError from None
+        if zlib.crc32(found) != part.CRC:
+            raise EOFError
+        return found
+
+
+def _lacks_panel(score: Any) -> bool:
+    about = score.get("metadata") if isinstance(score, dict) else None
+    panel = about.get("panel") if isinstance(about, dict) else None
+    return isinstance(panel, str) and panel.startswith(_REMOVED)

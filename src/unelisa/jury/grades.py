@@ -130,8 +130,13 @@ def name_grades(
     found: list[Any] = [*grades]
     if not _keep_letters(grades, coding):
         found = [_LETTERS[str(x)] if isinstance(x, Letter) else x for x in grades]
+    if cut is not None and ranges and (mixed := find_mixed(ranges)) is not None:
+        low, high = (f"{x[:60]!r} from {ranges[x].low:g} to {ranges[x].high:g}" for x in mixed)
+        raise VotesError(
+            f"judges score on different scales, {low} and {high}, so that no single cut fits; read "
+            "the scores without a cut, or the judges separately"
+        )
     if cut is not None:
-        _refuse_mixed(ranges or {})
         found = [_cut(grade, cut) for grade in found]
     numbers = sorted({grade for grade in found if isinstance(grade, float)})
     if numbers and set(numbers) <= {0.0, HALF, 1.0} and coding == "auto":
@@ -185,7 +190,10 @@ def _name_scores(
             scores=True,
         )
     listed = ", ".join(shown.values())
-    note = f"scores {listed} are read as {len(numbers)} ordered classes"
+    note = (
+        f"scores {listed} are read as {len(numbers)} ordered classes, of which {numbers[-1]:g} "
+        f"passes; a cut is the lowest score that passes, such as {suggest_cut(numbers):g}"
+    )
     return Named(labels, Declared(tuple(shown.values()), ordered=True), note)
 
 
@@ -212,15 +220,6 @@ def find_mixed(ranges: Mapping[str, Range]) -> tuple[str, str] | None:
     tops = [next((t for t in _TOPS if known[one].high <= t), math.inf) for one in (narrow, wide)]
     apart = tops[0] < tops[1] and 2 * known[narrow].high <= known[wide].high
     return (narrow, wide) if apart else None
-
-
-def _refuse_mixed(ranges: Mapping[str, Range]) -> None:
-    if (mixed := find_mixed(ranges)) is not None:
-        low, high = (f"{x[:60]!r} from {ranges[x].low:g} to {ranges[x].high:g}" for x in mixed)
-        raise VotesError(
-            f"judges score on different scales, {low} and {high}, so that no single cut fits; read "
-            "the scores without a cut, or the judges separately"
-        )
 
 
 def _name_labels(found: list[Any], coding: CodingChoice) -> Named:

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from unelisa.jury.fields import Record, require, take_first, take_list, take_object, take_objects
+from unelisa.jury.documents import Record, require, take_first, take_list, take_object, take_objects
 from unelisa.jury.grades import Failed, Letter
 from unelisa.jury.verdicts import Verdict
 

@@ -1,6 +1,6 @@
 """Estimates with intervals, and the ranks that differences between systems allow."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -28,17 +28,11 @@ class Estimate(NamedTuple):
         return cls(float(value), float(value) - reach, float(value) + reach)
 
 
-class Gap(NamedTuple):
-    """The difference of two systems by number; all gaps are within `reach` at once."""
+def compare_all(values: Floats, covariance: Floats) -> list[tuple[int, int, float, float]]:
+    """Return all differences of two systems by number: one, other, value, and its reach.
 
-    one: int
-    other: int
-    value: float
-    reach: float
-
-
-def compare_all(values: Floats, covariance: Floats) -> list[Gap]:
-    """Return all differences; their intervals hold together with probability `TOGETHER`."""
+    All of them are within their reach at once with probability `TOGETHER`.
+    """
     pairs = list(combinations(range(len(values)), 2))
     if not pairs:
         return []
@@ -46,7 +40,7 @@ def compare_all(values: Floats, covariance: Floats) -> list[Gap]:
     variances = np.array([spread[a] + spread[b] - 2 * covariance[a, b] for a, b in pairs])
     reach = find_reach(covariance, pairs, variances) * np.sqrt(np.maximum(variances, 0))
     return [
-        Gap(a, b, float(values[a] - values[b]), float(half))
+        (a, b, float(values[a] - values[b]), float(half))
         for (a, b), half in zip(pairs, reach, strict=True)
     ]
 
@@ -76,8 +70,24 @@ def bound_ranks(n: int, wins: Iterable[tuple[int, int]]) -> list[tuple[int, int]
     return [(1 + up, n - down) for up, down in zip(above, below, strict=True)]
 
 
-def rank_all(values: Floats, covariance: Floats) -> list[tuple[int, int]]:
-    """Return the ranks that all differences together allow."""
-    clear = (gap for gap in compare_all(values, covariance) if abs(gap.value) > gap.reach)
-    wins = ((gap.one, gap.other) if gap.value > 0 else (gap.other, gap.one) for gap in clear)
-    return bound_ranks(len(values), wins)
+class Ranked(NamedTuple):
+    """A system on a leaderboard."""
+
+    system: str
+    estimate: Estimate
+    n: int  # answers or comparisons
+    rank_low: int
+    rank_high: int
+
+
+def rank_all(
+    names: Sequence[str], values: Floats, covariance: Floats, counts: NDArray[np.intp]
+) -> list[Ranked]:
+    """Return the systems, the best first, with the ranks that all differences together allow."""
+    clear = [gap for gap in compare_all(values, covariance) if abs(gap[2]) > gap[3]]
+    wins = ((a, b) if gap > 0 else (b, a) for a, b, gap, _ in clear)
+    ranks, spread = bound_ranks(len(values), wins), np.diag(covariance)
+    return [
+        Ranked(names[g], Estimate.of(values[g], spread[g]), int(counts[g]), *ranks[g])
+        for g in np.argsort(-values, kind="stable")
+    ]

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from unelisa.jury.fields import Record, require, take_first, take_object, take_objects
+from unelisa.jury.documents import Record, require, take_first, take_object, take_objects
 from unelisa.jury.grades import Choices, Failed
 from unelisa.jury.verdicts import Verdict
 
 # the value of a choice, of stars, of a number, of a pair, of a tree of labels
 _ANSWERS = ("choices", "rating", "number", "selected", "taxonomy")
-_MINIMAL = ("annotator", "annotation_id")
+_MINIMAL, _ANNOTATOR, _PERSON = ("annotator", "annotation_id"), ("completed_by",), ("email", "id")
 ACCEPTED = Failed("a prediction was accepted")
 
 
@@ -36,7 +36,9 @@ def _read_task(task: Record) -> Iterator[Verdict]:
             yield Verdict(item, model, mark, system, question, project)
     for annotation in take_objects(task, "annotations"):
         gold = annotation.get("ground_truth") is True
-        judge = None if gold else _name_person(annotation)
+        person = annotation.get("completed_by")  # a number, or an object with it or an address
+        named, keys = (person, _PERSON) if isinstance(person, dict) else (annotation, _ANNOTATOR)
+        judge = require(named, keys) if not gold else None
         given = {} if annotation.get("was_cancelled") else _read_answers(annotation)
         accepted = {} if gold else predictions.get(str(annotation.get("parent_prediction")), {})
         for question, mark in (given or {None: None}).items():
@@ -56,14 +58,6 @@ def _read_minimal(record: Record) -> Iterator[Verdict]:
         yield Verdict(require(record, ("id",)), judge, mark, system, question)
 
 
-def _name_person(annotation: Record) -> Any:
-    """Return who annotated: a number, or an object with the address or the number."""
-    person = annotation.get("completed_by")
-    if isinstance(person, dict):
-        return require(person, ("email", "id"))
-    return require(annotation, ("completed_by",))
-
-
 def _read_answers(annotation: Record) -> dict[Any, Any]:
     """Return question -> answer: a label or number, or several choices."""
     found: dict[Any, list[Any]] = {}
@@ -79,7 +73,5 @@ def _read_value(value: Any) -> list[Any]:
     if not isinstance(value, dict):
         return [] if value is None else [value]
     answer = take_first(value, _ANSWERS)
-    if answer is None:
-        return []
-    given = answer if isinstance(answer, list) else [answer]
+    given = answer if isinstance(answer, list) else [] if answer is None else [answer]
     return [" / ".join(map(str, one)) if isinstance(one, list) else one for one in given]

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from unelisa.jury.fields import Record, require, take_first, take_object
+from unelisa.jury.documents import Record, require, take_first, take_object
 from unelisa.jury.grades import Failed
 from unelisa.jury.verdicts import Entry, Preference, Verdict
 

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 from unelisa.errors import Hint, VotesError
-from unelisa.jury.fields import Record
+from unelisa.jury.documents import Record
 from unelisa.jury.verdicts import Verdict
 from unelisa.votes.frames import ITEM_NAMES, VOTE_NAMES, VOTER_NAMES
 

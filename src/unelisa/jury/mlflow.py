@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from unelisa.jury.fields import Record, require, take_first, take_object, take_objects
+from unelisa.jury.documents import Record, require, take_first, take_object, take_objects
 from unelisa.jury.grades import Failed
 from unelisa.jury.inspect_logs import digest
 from unelisa.jury.verdicts import Check, Entry, Verdict

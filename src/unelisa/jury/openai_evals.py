@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from unelisa.jury.fields import Record, require, take_list, take_object
+from unelisa.jury.documents import Record, require, take_list, take_object
 from unelisa.jury.grades import Failed
 from unelisa.jury.verdicts import Verdict
 

@@ -3,7 +3,14 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from unelisa.jury.fields import Record, check_object, require, take_first, take_object, take_objects
+from unelisa.jury.documents import (
+    Record,
+    check_object,
+    require,
+    take_first,
+    take_object,
+    take_objects,
+)
 from unelisa.jury.grades import Failed
 from unelisa.jury.verdicts import Verdict
 

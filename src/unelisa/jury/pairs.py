@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from unelisa.errors import VotesError
-from unelisa.jury.fields import Record, require, take_first
+from unelisa.jury.documents import Record, require, take_first
 from unelisa.jury.grades import Failed
 from unelisa.jury.inspect_logs import digest
 from unelisa.jury.verdicts import Preference
@@ -14,10 +14,8 @@ _FIRST = ("model_a", "model_1", "generator_1", "system_a", "system_1", "first")
 _SECOND = ("model_b", "model_2", "generator_2", "system_b", "system_2", "second")
 _ITEMS = ("question_id", "item", "item_id", "prompt_id", "instruction", "question", "id")
 _JUDGES = ("judge", "annotator", "judge_id", "rater", "worker", "voter")
-_ANSWERS = (
-    *(("output_1", "output_2"), ("response_a", "response_b"), ("answer_a", "answer_b")),
-    ("conversation_a", "conversation_b"),
-)
+_TEXTS = (("output_1", "output_2"), ("response_a", "response_b"), ("answer_a", "answer_b"))
+_ANSWERS = (*_TEXTS, ("conversation_a", "conversation_b"))  # in tables texts only
 _SIDES = {
     **dict.fromkeys(("a", "first", "left", "1", "[[a]]", "model_a", "model_1"), "first"),
     **dict.fromkeys(("b", "second", "right", "2", "[[b]]", "model_b", "model_2"), "second"),
@@ -28,15 +26,19 @@ _PEOPLE = re.compile(
 )  # judges of MT-bench who are people
 _GAMES = (("g1_winner", False), ("g2_winner", True))  # of MT-bench, the second in the other order
 COLUMNS = frozenset(
-    (*_FIRST, *_SECOND, *_ITEMS, *_JUDGES, "winner", "preference", "turn", "g1_winner", "g2_winner")
+    (
+        *(*_FIRST, *_SECOND, *_ITEMS, *_JUDGES, "winner", "preference", "g1_winner", "g2_winner"),
+        *(name for pair in _TEXTS for name in pair),
+    )
 )
 
 
 def fits(record: Record) -> bool:
     """Return whether a record says which of two answers is better."""
-    game = any(key in record for key, _ in _GAMES)
-    rated = "preference" in record and take_first(record, _FIRST) is not None
-    return game or rated or ("winner" in record and any(key in record for key in _JUDGES))
+    said = "preference" in record or "winner" in record
+    judged = "winner" in record and any(key in record for key in _JUDGES)
+    named = any(key in record for key in _FIRST) and any(key in record for key in _SECOND)
+    return judged or (said and named) or any(key in record for key, _ in _GAMES)
 
 
 def read(records: Iterable[Record]) -> Iterator[Preference]:
@@ -50,7 +52,13 @@ def read(records: Iterable[Record]) -> Iterator[Preference]:
         games = [(record[key], turned) for key, turned in _GAMES if key in record]
         if not games:
             rated = "winner" not in record and "preference" in record
-            given = _read_rating(record["preference"]) if rated else require(record, ("winner",))
+            given = record["preference"] if rated else require(record, ("winner",))
+            if rated:  # AlpacaEval's, from 1 (the first) to 2 (the second)
+                number = isinstance(given, int | float) and given == given  # noqa: PLR0124 - NaN
+                tied = given in (0, 1.5)
+                given = (
+                    "tie" if tied else ("first" if given < 1.5 else "second") if number else None
+                )
             games = [(given, False)]
         for said, turned in games:
             winner = _read_winner(said, names)
@@ -62,22 +70,16 @@ def read(records: Iterable[Record]) -> Iterator[Preference]:
 
 
 def _name_item(record: Record) -> Any:
-    """Return the question, with its turn; a text is replaced by a digest."""
+    """Return the question, whose turns are one cluster; a text is replaced by a digest."""
     item = require(record, _ITEMS)
-    item = digest(item) if isinstance(item, str) and len(item) > 40 else item
-    return f"{item} turn {record['turn']}" if record.get("turn") is not None else item
+    return digest(item) if isinstance(item, str) and len(item) > 40 else item
 
 
 def _name_judge(record: Record) -> Any:
+    if not any(key in record for key in _JUDGES):
+        return "all"  # as in logs of an arena, whose voters have no names
     judge = require(record, _JUDGES)
     return " ".join(map(str, judge)) if isinstance(judge, list) else judge
-
-
-def _read_rating(value: Any) -> Any:
-    """Return AlpacaEval's preference, from 1 (the first) to 2 (the second), as a side."""
-    if not isinstance(value, int | float) or value != value:  # noqa: PLR0124 - NaN
-        return None
-    return "tie" if value in (0, 1.5) else "first" if value < 1.5 else "second"
 
 
 def _read_winner(said: Any, names: tuple[Any, Any]) -> str | None:

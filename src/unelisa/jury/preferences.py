@@ -3,22 +3,25 @@
 Judge j compares the answers of systems a (shown first) and b to question q. With strengths theta
 and Davidson's (1970) ties::
 
-    z = r_j (theta_a - theta_b) + g_j + l (log length_a - log length_b)
+    z = r_j (theta_a + d_ja - theta_b - d_jb) + g_j + l (log length_a - log length_b)
     P(a) : P(b) : P(tie) = exp(z / 2) : exp(-z / 2) : exp(t_j)
 
-The reliability r_j of a judge who guesses is 0 and 1 on average; g_j is the preference for what is
-shown first (only if some pair was shown in both orders), and l that for length (only if the answers
-are there, so that strengths are those of answers of one length). Reliabilities, biases and ties of
-single judges are drawn to those of all judges by a normal prior, and the fit is the posterior's
-mode by Fisher scoring.
+The reliability r_j of a judge who guesses is 0 and 1 on average; d_j are the judge's own views of
+the systems (with three judges or more), g_j is the preference for what is shown first (only if some
+pair was shown in both orders), and l that for length (only if the answers are there, so that
+strengths are those of answers of one length). What single judges have of their own is drawn to that
+of all judges by a normal prior, and the fit is the posterior's mode by Fisher scoring. The variance
+of views is estimated (MacKay's evidence): |d|^2 / (number of d that the comparisons determine). As
+views are in units of r_j, a judge with strong views of its own is still one judge of many.
 
 A question is a cluster: what several judges say of the same answers is not independent, so that
 with g_q the gradient of question q and H the information, the errors' covariance is::
 
-    V = H^-1 (sum_q g_q g_q') H^-1 Q / (Q - 1)
+    V = H^-1 (sum_q g_q g_q' Q / (Q - 1) + D) H^-1
 
-Strengths are those that the panel's average judge sees, mean(r) theta, with their errors by the
-delta method.
+with D the prior information on views, as other judges would have other ones. A judge is reported by
+how far it follows the strengths, r_j theta' (theta + d_j) / theta' theta, and strengths are those
+that the average judge sees, theta times the mean of that, with errors by the delta method.
 
 Judges who repeat each other's errors (families) count for less: a judge's comparisons have the
 weight 1 / (1 + sum_k max(c_jk - c, 0)), c_jk the correlation of two judges' residuals on the same
@@ -27,24 +30,31 @@ pairs of answers and c the median of all of them.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import softmax
+from scipy.special import log_softmax, softmax
 
 from unelisa.errors import VotesError
-from unelisa.jury.intervals import Estimate, rank_all
+from unelisa.jury.intervals import Estimate, Ranked, rank_all
 
 if TYPE_CHECKING:
     from unelisa.jury.verdicts import Panel, Preference
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
-SPREAD = {"reliability": 0.5, "first": 0.5, "tie": 1.0}  # of single judges around all judges
+SPREAD = {
+    "reliability": 0.5,
+    "first": 0.5,
+    "tie": 1.0,
+    "view": 0.5,
+}  # of single judges around all judges
 FLAT = 5.0  # of strengths and of what all judges share
 STEPS, SETTLED = 200, 1e-8
+ROUNDS, NEAR, LEAST_SPREAD = 20, 0.05, 1e-4  # of estimates of the variance of views
+LEAST_JUDGES, MOST_VIEWS = 3, 600  # who have views of their own, and how many views
 COMMON = 20  # comparisons that two judges share, below which nothing is said of their errors
 KIN = 0.3  # correlation of errors beyond the median from which two judges are of one family
 LEAST_QUESTIONS = 10
@@ -69,7 +79,6 @@ class Preferences:
         """Return the preferences that logs hold."""
         if not panel.preferences:
             raise VotesError("the logs hold no preferences between two answers")
-        panel.tell_failures()
         return cls.of_rows(panel.preferences)
 
     @classmethod
@@ -102,38 +111,22 @@ class Preferences:
         return np.unique(cells, return_inverse=True)[1]
 
 
-class Ranked(NamedTuple):
-    """A system on the leaderboard."""
-
-    system: str
-    strength: Estimate  # theta, 0 on average
-    win_rate: float  # against the other systems on average, ties counted as half
-    comparisons: int
-    rank_low: int
-    rank_high: int
-
-
-class PairJudge(NamedTuple):
-    """A judge of pairs: 1 is the reliability of an average one, and 0 that of a guess."""
-
-    name: str
-    reliability: Estimate
-    weight: float  # of a comparison, less than 1 where the judge repeats others
-    comparisons: int
-
-
 @dataclass(frozen=True)
 class Leaderboard:
-    """What preferences say about systems and judges; `reason` is why not to trust it, or empty."""
+    """What preferences say about systems and judges; `reason` is why not to trust it, or empty.
 
-    systems: list[Ranked]
-    judges: list[PairJudge]
+    A strength is 0 on average; a judge's reliability is 1 on average and 0 for a guess, and its
+    weight less than 1 where it repeats others.
+    """
+
+    systems: list[Ranked]  # by strength
+    win_rates: dict[str, float]  # against the other systems on average, ties counted as half
+    judges: list[dict[str, Any]]  # name, reliability, weight, comparisons
     families: list[list[str]]
     first: Estimate | None  # log-odds for what is shown first; None without both orders
     longer: Estimate | None  # log-odds for an answer e times as long; None without the answers
     n_questions: int
     n_comparisons: int
-    covariance: Floats  # of the strengths, in the order of `systems`
     reason: str
 
 
@@ -151,45 +144,78 @@ def rank_systems(votes: Preferences) -> Leaderboard:
     """
     weights = np.ones(len(votes.judges))
     kin: list[list[str]] = []
-    fit = _Fit(votes, weights).run()
+    fit = _fit_best(votes, weights)
     if len(votes.judges) > 2:
         weights, kin = weigh_judges(votes, fit.residuals())
         if weights.min() < 1:
-            fit = _Fit(votes, weights).run()
+            fit = _fit_best(votes, weights)
     return _describe(votes, fit, weights, kin)
 
 
-class _Fit:
-    """The posterior's mode of all parameters: strengths, then reliabilities, first, tie, length."""
+def _fit_best(votes: Preferences, weights: Floats) -> "_Fit":
+    """Return the fit with views of judges or without, whichever has more evidence."""
+    plain = _Fit(votes, weights).run()
+    if not LEAST_JUDGES <= len(votes.judges) <= MOST_VIEWS / len(votes.systems):
+        return plain
+    return max(plain, _Fit(votes, weights, views=True).run(), key=_Fit.measure_evidence)
 
-    def __init__(self, votes: Preferences, weights: Floats) -> None:
-        self.votes, n_systems, n_judges = votes, len(votes.systems), len(votes.judges)
-        self.weights = weights[votes.judge]
-        self.ties = bool((votes.winner == 2).any())
+
+class _Fit:
+    """The posterior's mode of all parameters, in blocks: strengths, reliabilities, ..."""
+
+    def __init__(self, votes: Preferences, weights: Floats, views: bool = False) -> None:
+        self.votes, self.weights, n_judges = votes, weights[votes.judge], len(votes.judges)
         known = np.isfinite(votes.longer)
         self.longer = np.where(known, votes.longer, 0.0)
-        place = n_systems
-        self.reliability = slice(place, place := place + n_judges)
-        self.first = slice(place, place := place + (1 + n_judges) * votes.both_orders)
-        self.tie = slice(place, place := place + (1 + n_judges) * self.ties)
-        self.length = slice(place, place := place + int(known.mean() > 0.5))
-        self.center, self.precision = np.zeros(place), np.full(place, FLAT**-2)
-        self.center[self.reliability] = 1.0
-        for part, spread in (
-            (self.reliability, "reliability"),
-            (self.first, "first"),
-            (self.tie, "tie"),
-        ):
-            alone = part.start + (part is not self.reliability)
-            self.precision[alone : part.stop] = SPREAD[spread] ** -2
+        sizes = {
+            "strength": len(votes.systems),
+            "reliability": n_judges,
+            "first": (1 + n_judges) * votes.both_orders,
+            "tie": (1 + n_judges) * bool((votes.winner == 2).any()),
+            "length": int(known.mean() > 0.5),
+            "view": n_judges * len(votes.systems) * views,
+        }
+        ends = np.cumsum([*sizes.values()])
+        self.block = {
+            name: slice(int(end) - size, int(end))
+            for (name, size), end in zip(sizes.items(), ends, strict=True)
+        }
+        self.center, self.precision = np.zeros(ends[-1]), np.full(ends[-1], FLAT**-2)
+        self.center[self.block["reliability"]] = 1.0
+        for name, spread in SPREAD.items():  # of first and tie, all judges come before each
+            own = self.block[name]
+            self.precision[own.start + (name in ("first", "tie")) : own.stop] = spread**-2
         self.at = self.center.copy()
 
+    def has(self, name: str) -> bool:
+        """Return whether there are such parameters."""
+        return self.block[name].stop > self.block[name].start
+
     def run(self) -> "_Fit":
+        """Go to the mode, again for each estimate of how far views differ (EM)."""
+        own = self.block["view"]
+        for _ in range(ROUNDS if self.has("view") else 1):
+            self.climb()
+            unknown = self.precision[own] * np.diag(np.linalg.inv(self.differentiate()[1]))[own]
+            spread = float(self.at[own] @ self.at[own] / max(np.sum(1 - unknown), 1.0))
+            before, now = self.precision[own][:1], 1 / max(spread, LEAST_SPREAD)
+            self.precision[own] = now
+            if np.all(np.abs(before / now - 1) < NEAR):
+                break
+        return self
+
+    def measure_evidence(self) -> float:
+        """Return Laplace's log evidence, but for a constant."""
+        _, log_size = np.linalg.slogdet(self.differentiate()[1])
+        return self.value(self.at) + float(np.log(self.precision).sum() - log_size) / 2
+
+    def climb(self) -> None:
         """Go to the mode by Fisher scoring, with halved steps where one overshoots."""
         value = self.value(self.at)
         for _ in range(STEPS):
-            gradient, information = self.score()
-            step = np.linalg.solve(information, gradient)
+            slopes, information = self.differentiate()
+            gradient = slopes.sum(axis=0) - self.precision * (self.at - self.center)
+            step = np.linalg.solve(information, np.asarray(gradient).ravel())
             factor = 1.0
             while factor > 1e-4 and (new := self.value(self.at + factor * step)) < value:
                 factor /= 2
@@ -197,81 +223,61 @@ class _Fit:
             gain, value = new - value, new
             if gain < SETTLED * abs(value):
                 break
-        return self
 
-    def logits(self, at: Floats) -> Floats:
-        """Return the log-odds of the three outcomes of each comparison."""
-        votes = self.votes
-        gap = at[votes.first] - at[votes.second]
-        z = at[self.reliability][votes.judge] * gap
-        if self.first.stop > self.first.start:
-            z = z + at[self.first.start] + at[self.first][1:][votes.judge]
-        if self.length.stop > self.length.start:
-            z = z + at[self.length.start] * self.longer
-        tie = np.full(len(z), -np.inf)
-        if self.ties:
-            tie = at[self.tie.start] + at[self.tie][1:][votes.judge]
-        return np.column_stack([z / 2, -z / 2, tie])
+    def expand(self, at: Floats) -> tuple[Any, Any, Floats]:
+        """Return how z and the tie's log-odds change with the parameters, and log P(outcome)."""
+        votes, n = self.votes, len(self.votes.judge)
+        trust = at[self.block["reliability"]][votes.judge]
+        gap, z = at[votes.first] - at[votes.second], [(votes.first, trust), (votes.second, -trust)]
+        if self.has("view"):
+            own = self.block["view"].start + votes.judge * len(votes.systems)
+            gap = gap + at[own + votes.first] - at[own + votes.second]
+            z += [(own + votes.first, trust), (own + votes.second, -trust)]
+        z.append((self.block["reliability"].start + votes.judge, gap))
+        if self.has("length"):
+            z.append((np.full(n, self.block["length"].start), self.longer))
+        ties: list[tuple[Any, Floats]] = []
+        for name, entries in (("first", z), ("tie", ties)):
+            start = self.block[name].start
+            if self.has(name):
+                entries += [(np.full(n, start), np.ones(n)), (start + 1 + votes.judge, np.ones(n))]
+        jump, tie = _spread(n, z, len(at)), _spread(n, ties, len(at))
+        odds = (jump @ at - trust * gap) / 2  # bilinear in reliability and strength
+        tied = tie @ at if self.has("tie") else np.full(n, -np.inf)
+        return jump, tie, log_softmax(np.column_stack([odds, -odds, tied]), axis=1)
 
     def value(self, at: Floats) -> float:
         """Return the log posterior."""
-        logs = self.logits(at)
-        top = logs.max(axis=1, keepdims=True)
-        logs = logs - top - np.log(np.exp(logs - top).sum(axis=1, keepdims=True))
-        own = logs[np.arange(len(logs)), self.votes.winner]
+        own = self.expand(at)[2][np.arange(len(self.weights)), self.votes.winner]
         return float(self.weights @ own - 0.5 * self.precision @ (at - self.center) ** 2)
 
-    def gradients(self) -> tuple[Any, Any, Floats]:
-        """Return how z and the tie's log-odds of each comparison change with every parameter."""
-        votes, at, n = self.votes, self.at, len(self.votes.judge)
-        every = np.ones(n)
-        trust = at[self.reliability][votes.judge]
-        gap = at[votes.first] - at[votes.second]
-        z = [(votes.first, trust), (votes.second, -trust)]
-        z.append((self.reliability.start + votes.judge, gap))
-        if self.length.stop > self.length.start:
-            z.append((np.full(n, self.length.start), self.longer))
-        jumps = {"first": z, "tie": []}
-        for part, entries in ((self.first, z), (self.tie, jumps["tie"])):
-            if part.stop > part.start:
-                entries += [(np.full(n, part.start), every), (part.start + 1 + votes.judge, every)]
-        jump, tie = (_spread(n, entries, len(at)) for entries in jumps.values())
-        return jump, tie, softmax(self.logits(at), axis=1)
-
-    def slopes(self, chances: Floats) -> Floats:
-        """Return the derivatives of each comparison's log-likelihood by z and by the tie's odds."""
-        seen = np.eye(3)[self.votes.winner] - chances
-        return np.column_stack([(seen[:, 0] - seen[:, 1]) / 2, seen[:, 2]])
-
-    def score(self) -> tuple[Floats, Floats]:
-        """Return the gradient and the information of the log posterior."""
-        jump, tie, chances = self.gradients()
-        slopes = self.slopes(chances) * self.weights[:, None]
-        gradient = jump.T @ slopes[:, 0] + tie.T @ slopes[:, 1]
-        gradient -= self.precision * (self.at - self.center)
-        mean = (chances[:, 0] - chances[:, 1]) / 2
-        parts = ((chances[:, 0] + chances[:, 1]) / 4 - mean**2, -mean * chances[:, 2])
-        own, mixed = (sparse.diags(self.weights * part) for part in parts)
-        alone = sparse.diags(self.weights * chances[:, 2] * (1 - chances[:, 2]))
+    def differentiate(self) -> tuple[Any, Floats]:
+        """Return each comparison's gradient of its log-likelihood, and the information."""
+        jump, tie, logs = self.expand(self.at)
+        first, second, tied = chances = np.exp(logs).T
+        seen = self.weights * (np.eye(3)[self.votes.winner].T - chances)
+        slopes = sparse.diags((seen[0] - seen[1]) / 2) @ jump + sparse.diags(seen[2]) @ tie
+        mean = (first - second) / 2
+        parts = ((first + second) / 4 - mean**2, -mean * tied, tied * (1 - tied))
+        own, mixed, alone = (sparse.diags(self.weights * part) for part in parts)
         cross = jump.T @ mixed @ tie
         information = (jump.T @ own @ jump + cross + cross.T + tie.T @ alone @ tie).toarray()
-        return np.asarray(gradient), information + np.diag(self.precision)
+        return slopes, information + np.diag(self.precision)
 
     def covariance(self) -> Floats:
         """Return the covariance of the errors; a question is a cluster."""
-        jump, tie, chances = self.gradients()
-        slopes = self.slopes(chances) * self.weights[:, None]
-        n = len(slopes)
+        slopes, information = self.differentiate()
         questions, own = np.unique(self.votes.questions, return_inverse=True)
-        sums = sparse.csr_matrix((np.ones(n), (own, np.arange(n))), shape=(len(questions), n))
-        gradients = sums @ (sparse.diags(slopes[:, 0]) @ jump + sparse.diags(slopes[:, 1]) @ tie)
-        inverse = np.linalg.inv(self.score()[1])
-        middle = (gradients.T @ gradients).toarray() * len(questions) / max(len(questions) - 1, 1)
+        n, q = len(own), len(questions)
+        sums = sparse.csr_matrix((np.ones(n), (own, np.arange(n))), shape=(q, n)) @ slopes
+        inverse, view = np.linalg.inv(information), np.zeros(len(self.at))
+        view[self.block["view"]] = self.precision[self.block["view"]]
+        middle = (sums.T @ sums).toarray() * q / max(q - 1, 1) + np.diag(view)
         return np.asarray(inverse @ middle @ inverse)
 
     def residuals(self) -> Floats:
         """Return how much more each comparison was won by the first system than expected."""
-        chances = softmax(self.logits(self.at), axis=1)
+        chances = np.exp(self.expand(self.at)[2])
         expected = chances[:, 0] + chances[:, 2] / 2
         seen = np.array([1.0, 0.0, 0.5])[self.votes.winner]
         spread = chances[:, 0] + chances[:, 2] / 4 - expected**2
@@ -280,11 +286,10 @@ class _Fit:
 
 def _spread(n: int, entries: list[tuple[Any, Floats]], size: int) -> Any:
     """Return a sparse matrix, comparisons x parameters."""
-    columns = [column for column, _ in entries] or [np.empty(0, dtype=np.intp)]
-    values = [value for _, value in entries] or [np.empty(0)]
+    columns = np.concatenate([np.empty(0, dtype=np.intp), *(column for column, _ in entries)])
+    values = np.concatenate([np.empty(0), *(value for _, value in entries)])
     rows = np.tile(np.arange(n), len(entries))
-    parts = np.concatenate(values), (rows, np.concatenate(columns))
-    return sparse.csr_matrix(parts, shape=(n, size))
+    return sparse.csr_matrix((values, (rows, columns)), shape=(n, size))
 
 
 def weigh_judges(votes: Preferences, residuals: Floats) -> tuple[Floats, list[list[str]]]:
@@ -314,60 +319,68 @@ def weigh_judges(votes: Preferences, residuals: Floats) -> tuple[Floats, list[li
 
 
 def _describe(votes: Preferences, fit: _Fit, weights: Floats, kin: list[list[str]]) -> Leaderboard:
-    n = len(votes.systems)
-    covariance = fit.covariance()
-    strengths, own = _scale_strengths(n, fit, covariance)
-    order = np.argsort(-strengths, kind="stable")
-    ranks = rank_all(strengths, own)
+    n, covariance = len(votes.systems), fit.covariance()
+    measured = trust, follows = _measure_judges(n, fit)
+    centering, unit = np.eye(n) - 1 / n, float(trust.mean())
+    centered = centering @ fit.at[:n]
+    strengths, jump = unit * centered, np.outer(centered, follows.mean(axis=0))
+    jump[:, :n] += unit * centering
+    own = jump @ covariance @ jump.T
     played = np.bincount(np.concatenate([votes.first, votes.second]), minlength=n)
-    rates = expect_wins(strengths, fit.at[fit.tie.start] if fit.ties else -np.inf)
+    tie = fit.at[fit.block["tie"].start] if fit.has("tie") else -np.inf
+    rates = expect_wins(strengths, tie).tolist()
 
-    def describe(s: int) -> Ranked:
-        strength = Estimate.of(strengths[s], own[s, s])
-        return Ranked(votes.systems[s], strength, float(rates[s]), int(played[s]), *ranks[s])
-
-    def share(part: slice) -> Estimate | None:
-        k = part.start
-        return Estimate.of(fit.at[k], covariance[k, k]) if part.stop > k else None
+    def share(name: str) -> Estimate | None:
+        k = fit.block[name].start
+        return Estimate.of(fit.at[k], covariance[k, k]) if fit.has(name) else None
 
     questions = len(np.unique(votes.questions))
     return Leaderboard(
-        [describe(s) for s in order],
-        _list_judges(votes, fit, weights, covariance),
+        rank_all(votes.systems, strengths, own, played),
+        dict(zip(votes.systems, rates, strict=True)),
+        _list_judges(votes, weights, covariance, measured),
         kin,
-        share(fit.first),
-        share(fit.length),
+        share("first"),
+        share("length"),
         questions,
         len(votes.judge),
-        own[np.ix_(order, order)],
         _find_reason(votes, questions),
     )
 
 
-def _scale_strengths(n: int, fit: _Fit, covariance: Floats) -> tuple[Floats, Floats]:
-    """Return strengths as the average judge of this panel sees them, and their covariance."""
-    centering = np.eye(n) - 1 / n
-    trust = fit.at[fit.reliability]
-    unit = float(trust.mean())
-    jump = np.zeros((n, len(fit.at)))
-    jump[:, :n] = unit * centering
-    jump[:, fit.reliability] = (centering @ fit.at[:n])[:, None] / len(trust)
-    return unit * (centering @ fit.at[:n]), jump @ covariance @ jump.T
+def _measure_judges(n: int, fit: _Fit) -> tuple[Floats, Floats]:
+    """Return how far each judge follows the strengths, and its derivatives by the parameters.
+
+    r_j theta' (theta + delta_j) / theta' theta, theta and delta_j centered.
+    """
+    own, view = fit.block["reliability"], fit.block["view"]
+    theta, jump = fit.at[:n] - fit.at[:n].mean(), np.zeros((own.stop - own.start, len(fit.at)))
+    trust, along = fit.at[own], theta / max(float(theta @ theta), 1e-9)
+    judges, follows = np.arange(len(trust)), np.ones(len(trust))
+    if fit.has("view"):
+        follows += fit.at[view].reshape(-1, n) @ along
+        places = view.start + judges[:, None] * n + np.arange(n)
+        jump[judges[:, None], places] = trust[:, None] * along
+    jump[judges, own.start + judges] = follows
+    return trust * follows, jump
 
 
 def _list_judges(
-    votes: Preferences, fit: _Fit, weights: Floats, covariance: Floats
-) -> list[PairJudge]:
+    votes: Preferences, weights: Floats, covariance: Floats, measured: tuple[Floats, Floats]
+) -> list[dict[str, Any]]:
     """Return the judges, the most reliable first."""
-    counts = np.bincount(votes.judge, minlength=len(votes.judges))
-    trust, spread = fit.at[fit.reliability], np.diag(covariance)[fit.reliability]
+    counts, (trust, jump) = np.bincount(votes.judge, minlength=len(votes.judges)), measured
     unit = float(trust.mean())
-    trust, spread = trust / unit, spread / unit**2
-    judges = [
-        PairJudge(name, Estimate.of(trust[j], spread[j]), float(weights[j]), int(counts[j]))
-        for j, name in enumerate(votes.judges)
+    spread = np.einsum("jp,pq,jq->j", jump, covariance, jump) / unit**2
+    return [
+        {
+            "name": votes.judges[j],
+            "reliability": Estimate.of(trust[j] / unit, spread[j]),
+            "weight": float(weights[j]),
+            "comparisons": int(counts[j]),
+        }
+        for j in np.argsort(-trust, kind="stable")
     ]
-    return sorted(judges, key=lambda one: -one.reliability.value)
 
 
 def expect_wins(strengths: Floats, tie: float = -np.inf) -> Floats:
@@ -400,6 +413,6 @@ def agree(one: Leaderboard, other: Leaderboard) -> float:
     """Return Spearman's rank correlation of two leaderboards' strengths, over common systems."""
     from scipy.stats import spearmanr  # noqa: PLC0415 - takes a quarter of a second
 
-    theirs = {row.system: row.strength.value for row in other.systems}
-    pairs = [(x.strength.value, theirs[x.system]) for x in one.systems if x.system in theirs]
+    theirs = {row.system: row.estimate.value for row in other.systems}
+    pairs = [(x.estimate.value, theirs[x.system]) for x in one.systems if x.system in theirs]
     return float(spearmanr(*zip(*pairs, strict=True)).statistic) if len(pairs) > 1 else float("nan")

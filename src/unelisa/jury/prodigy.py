@@ -1,10 +1,9 @@
 """Prodigy: exported annotations; accept is pass and reject is fail, or the option chosen."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from unelisa.errors import VotesError
-from unelisa.jury.fields import Record, require, take_list
+from unelisa.jury.documents import Record, require, take_list
 from unelisa.jury.grades import Choices
 from unelisa.jury.verdicts import Verdict
 
@@ -19,14 +18,10 @@ def fits(record: Record) -> bool:
 def read(records: Iterable[Record]) -> Iterator[Verdict]:
     """Yield the verdicts; a task that was ignored is an abstention."""
     for record in records:
-        judge = require(record, ("_annotator_id", "_session_id"))
-        yield Verdict(require(record, ("_task_hash",)), judge, _read_answer(record), None, "accept")
-
-
-def _read_answer(record: Record) -> Any:
-    answer = record.get("answer")
-    if not isinstance(answer, str) or answer not in _ANSWERS:
-        raise VotesError("'answer' must be accept, reject or ignore")
-    if "accept" not in record and "options" not in record:
-        return _ANSWERS[answer]
-    return Choices.of(take_list(record, "accept") if answer == "accept" else [])
+        judge, answer = require(record, ("_annotator_id", "_session_id")), record.get("answer")
+        if not isinstance(answer, str) or answer not in _ANSWERS:
+            raise VotesError("'answer' must be accept, reject or ignore")
+        mark = _ANSWERS[answer]
+        if "accept" in record or "options" in record:
+            mark = Choices.of(take_list(record, "accept") if answer == "accept" else [])
+        yield Verdict(require(record, ("_task_hash",)), judge, mark, None, "accept")

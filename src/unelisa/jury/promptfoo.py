@@ -3,24 +3,22 @@
 `select-best` compares the answers of all providers to a test: the best is preferred to the others.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from unelisa.jury.fields import Record, require, take_list, take_object, take_objects
+from unelisa.jury.documents import Record, require, take_list, take_object, take_objects
 from unelisa.jury.grades import Failed
 from unelisa.jury.inspect_logs import digest
 from unelisa.jury.verdicts import Check, Entry, Preference, Verdict
 
 HUMAN, BEST = "human", "select-best"
 # assertions that a model grades, or code of the user, which may ask one
-_GRADED = frozenset(
-    (
-        *("agent-rubric", "answer-relevance", "classifier", "context-faithfulness"),
-        *("context-recall", "context-relevance", "conversation-relevance", "factuality", "g-eval"),
-        *("llm-rubric", "model-graded-closedqa", "model-graded-factuality", "moderation", "pi"),
-        *("search-rubric", "trajectory:goal-success", "javascript", "python", "ruby", "webhook"),
-    )
+_GRADED = re.compile(
+    r"(.+-rubric|(answer|context|conversation)-relevance|context-(faithfulness|recall)|factuality"
+    r"|g-eval|classifier|model-graded-.+|moderation|pi|trajectory:goal-success|promptfoo:redteam:.+"
+    r"|javascript|python|ruby|webhook)"
 )
 
 
@@ -88,7 +86,7 @@ def _read_result(result: Record, suite: Any, run: Any, tests: dict[str, Any]) ->
         seen[name] += 1
         name = name if seen[name] == 1 else f"{name} {seen[name]}"
         mark, kind = _read_mark(component), str(assertion.get("type")).removeprefix("not-")
-        if kind not in _GRADED and kind not in (HUMAN, BEST):
+        if kind not in (HUMAN, BEST) and not _GRADED.fullmatch(kind):
             yield Check(name, mark)
             continue
         judge, question = None if kind == HUMAN else name, BEST if kind == BEST else None

@@ -16,14 +16,15 @@ answered one question. A noise below `FLOOR` of the judge's variance is not beli
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from unelisa.errors import VotesError
-from unelisa.jury.intervals import Estimate, rank_all
+from unelisa.errors import Hint, VotesError
+from unelisa.jury.grades import Range, find_mixed, suggest_cut
+from unelisa.jury.intervals import Estimate, Ranked, rank_all
 
 if TYPE_CHECKING:
     from unelisa.jury.verdicts import Panel
@@ -33,6 +34,7 @@ Indices = NDArray[np.intp]
 FLOOR = 0.05
 STEPS, SETTLED = 500, 1e-6
 LEAST_JUDGES, LEAST_ITEMS = 2, 10
+FEW = 0.5  # squared answers that are added to the error of a rate: few may all be alike
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +50,16 @@ class Scores:
     columns: Indices
     values: Floats
 
+    @property
+    def ranges(self) -> dict[str, Range]:
+        """The lowest and the highest score of each judge, and how many there are."""
+        own = {name: self.values[self.columns == j] for j, name in enumerate(self.judges)}
+        return {name: Range(min(x), max(x), len(x)) for name, x in own.items() if len(x)}
+
     @classmethod
     def of(cls, panel: "Panel") -> "Scores":
         """Return the scores that logs hold."""
         keys, judges, rows, columns, values = panel.list_scores()
-        panel.tell_failures()
         systems = sorted({key.system for key in keys})
         questions = {key.question: k for k, key in enumerate(keys)}
         return cls(
@@ -67,51 +74,36 @@ class Scores:
         )
 
 
-class ScoreJudge(NamedTuple):
-    """How a judge uses the scale."""
-
-    name: str
-    location: float  # m: what it adds
-    scale: float  # s: how far it spreads the scores
-    noise: float  # sigma
-    reliability: float  # share of the variance of its scores that is quality
-    scores: int
-
-
-class SystemMean(NamedTuple):
-    """A system's mean quality, and the ranks that all differences together allow."""
-
-    system: str
-    mean: Estimate
-    items: int
-    rank_low: int
-    rank_high: int
-
-
 @dataclass(frozen=True, eq=False)
 class ScoredPanel:
-    """What scores say; `reason` is why not to trust it, or empty."""
+    """What scores say; `reason` is why not to trust it, or empty.
 
-    judges: list[ScoreJudge]
-    systems: list[SystemMean]
+    Of a judge: what it adds (m), how far it spreads the scores (s), sigma, and the share of the
+    variance of its scores that is quality.
+    """
+
+    judges: list[dict[str, Any]]  # name, location, scale, noise, reliability, scores
+    systems: list[Ranked]  # by mean quality
     effective_judges: float  # of the panel's precision, in judges like the average one
     quality: Floats  # expected quality of each answer
     error: Floats  # its standard deviation
     scores: Scores
     reason: str
 
-    def pass_rates(self, cut: float) -> list[tuple[str, Estimate]]:
+    def pass_rates(self, cut: float) -> dict[str, Estimate]:
         """Return the share of each system's answers whose quality is at least `cut`.
 
         The mean of P(q_i >= cut) given the scores; a question is a cluster.
         """
         chances = ndtr((self.quality - cut) / np.maximum(self.error, 1e-12))
-        found = []
+        found = {}
         for g, name in enumerate(self.scores.systems):
             own = self.scores.system == g
             share = float(chances[own].mean())
             sums = np.bincount(self.scores.question[own], chances[own] - share)
-            found.append((name, Estimate.of(share, float(sums @ sums) / int(own.sum()) ** 2)))
+            n = int(own.sum())
+            value, low, high = Estimate.of(share, (float(sums @ sums) + FEW) / n**2)
+            found[name] = Estimate(value, max(low, 0.0), min(high, 1.0))
         return found
 
 
@@ -126,14 +118,16 @@ def fit_scores(scores: Scores) -> ScoredPanel:
     >>> values = quality[rows] + np.array([5.0, 0.0, -5.0])[columns] + rng.standard_normal(600)
     >>> found = fit_scores(Scores([""] * 200, ["x", "y", "z"], ["a", "b"], np.repeat([0, 1], 100),
     ...     np.tile(np.arange(100), 2), rows, columns, values))
-    >>> [round(judge.noise) for judge in found.judges], found.systems[0].system
+    >>> [round(judge["noise"]) for judge in found.judges], found.systems[0].system
     ([2, 2, 2], 'b')
     """
     n, p = len(scores.items), len(scores.judges)
     if p < LEAST_JUDGES or n < LEAST_ITEMS:
         raise VotesError(
-            f"{p} judges and {n} answers with scores are too few; at least {LEAST_JUDGES} judges "
-            f"and {LEAST_ITEMS} answers are needed"
+            f"scores of {p} judge{'s' * (p != 1)} on {n} answer{'s' * (n != 1)} are too few for "
+            f"means; at least {LEAST_JUDGES} judges and {LEAST_ITEMS} answers are needed, or the "
+            "lowest score that passes",
+            Hint("cut", suggest_cut(scores.values.tolist())),
         )
     state = _State.start(scores)
     for _ in range(STEPS):
@@ -218,13 +212,8 @@ def _describe(scores: Scores, state: _State) -> ScoredPanel:
     means = np.bincount(system, weights * best, n) / np.maximum(totals, 1e-12)
     errors = np.zeros((n, int(scores.question.max()) + 1))
     np.add.at(errors, (system, question), weights * (best - means[system]) / totals[system])
-    covariance = errors @ errors.T
-    ranks, items = rank_all(means, covariance), np.bincount(system, minlength=n)
-    systems = [
-        SystemMean(name, Estimate.of(means[g], covariance[g, g]), int(items[g]), *ranks[g])
-        for g, name in enumerate(scores.systems)
-    ]
-    systems.sort(key=lambda one: -one.mean.value)
+    counts = np.bincount(system, minlength=n)
+    systems = rank_all(scores.systems, means, errors @ errors.T, counts)
     judges = _list_judges(scores, state)
     precision = state.scale**2 / state.noise
     effective = float(precision.sum() ** 2 / (precision**2).sum())
@@ -232,20 +221,30 @@ def _describe(scores: Scores, state: _State) -> ScoredPanel:
     return ScoredPanel(judges, systems, effective, quality, np.sqrt(variance), scores, reason)
 
 
-def _list_judges(scores: Scores, state: _State) -> list[ScoreJudge]:
+def _list_judges(scores: Scores, state: _State) -> list[dict[str, Any]]:
     """Return how each judge uses the scale."""
     signal = state.scale**2 * state.spread
-    counts = np.bincount(scores.columns, minlength=len(scores.judges))
-    figures = (state.location, state.scale, np.sqrt(state.noise), signal / (signal + state.noise))
-    columns = (figure.tolist() for figure in (*figures, counts))
-    return [ScoreJudge(*row) for row in zip(scores.judges, *columns, strict=True)]
+    figures = {
+        "name": np.array(scores.judges, dtype=object),
+        "location": state.location,
+        "scale": state.scale,
+        "noise": np.sqrt(state.noise),
+        "reliability": signal / (signal + state.noise),
+        "scores": np.bincount(scores.columns, minlength=len(scores.judges)),
+    }
+    columns = (figure.tolist() for figure in figures.values())
+    return [dict(zip(figures, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def _find_reason(scores: Scores, judges: list[ScoreJudge]) -> str:
+def _find_reason(scores: Scores, judges: list[dict[str, Any]]) -> str:
     """Return why the means cannot be trusted; nothing if they can."""
-    if any(judge.scale < 0 for judge in judges):
-        turned = ", ".join(judge.name[:60] for judge in judges if judge.scale < 0)
+    turned = ", ".join(judge["name"][:60] for judge in judges if judge["scale"] < 0)
+    if turned:
         return f"scores of {turned} fall where those of the others rise"
+    if (mixed := find_mixed(scores.ranges)) is not None:
+        return (
+            f"{mixed[0][:60]} and {mixed[1][:60]} score on different scales; read them separately"
+        )
     if len(judges) == LEAST_JUDGES:
         return "two judges cannot show which of them is the noisier one"
     covered = np.zeros((len(scores.judges), len(scores.systems)), dtype=np.bool_)

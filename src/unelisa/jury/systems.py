@@ -52,7 +52,7 @@ MOST_COMPARED = 60  # systems: 1,770 pairs
 LEAST_MERIT = 0.05  # of a judge in the test: rate of true passes minus that of false ones
 LEAST_GOLD = 10  # gold labels of each system that correct its rate
 FEW = 0.5  # squared labels that are added to the error: few labels may all be alike
-MOST_SPREAD = 10.0
+MOST_SPREAD, SAME = 10.0, 1e-6
 TOGETHER_READ = 4096  # questions whose errors are in memory at once
 LEAST_JUDGES, LEAST_ANSWERS, DOUBT = 3, 20, 0.05  # of the test for interactions, and its level
 ASSUMPTION = "no judge favors a system; gold labels of each system's answers would check it"
@@ -85,18 +85,6 @@ class Truth(NamedTuple):
     chances: Floats
 
 
-class Favor(NamedTuple):
-    """Judges who treat one system unlike the others beyond what their accuracy explains."""
-
-    system: str
-    p_value: float
-    spread: float  # how far apart the judges see the system, as a pass rate
-    judge: str  # who passes most of its answers beyond expectation
-    more: float
-    strictest: str  # who passes fewest
-    less: float
-
-
 def describe_systems(
     judged: Judged,
     passing: Floats,
@@ -121,7 +109,9 @@ def describe_systems(
         rate_system(str(name), [asked[i] for i in own], views, own)
         for own, name in zip(places, names, strict=True)
     ]
-    corrected = truth is not None and all(_has_gold(truth, own) for own in places) and bool(names)
+    passed = np.full(len(known), np.nan) if truth is None else truth.passed
+    counts = [int(np.isfinite(passed[own]).sum()) for own in places]
+    corrected = min(counts, default=0) >= LEAST_GOLD
     if corrected and truth is not None:
         trust = tune_trust(truth)
         found = [
@@ -134,14 +124,24 @@ def describe_systems(
     places_of = {one.name: k for k, one in enumerate(found)}
     wins = [(places_of[x["better"]], places_of[x["worse"]]) for x in pairs if x["holds"]]
     ranks = bound_ranks(len(found), wins) if pairs else [None] * len(found)
-    return {
+    whole = _join_systems(found) if corrected and (known != "").all() else {}
+    return whole | {
         "systems": [
             _describe_system(one, rank, bounded) for one, rank in zip(found, ranks, strict=True)
         ],
         "differences": pairs,
         "assumption": "" if corrected or len(found) < 2 else ASSUMPTION,
-        "favors": [favor._asdict() for favor in favors],
+        "favors": favors,
     }
+
+
+def _join_systems(systems: list[System]) -> dict[str, float]:
+    """Return the pass rate of all items by the corrected rates of their systems."""
+    sizes = np.array([len(one.errors) for one in systems]) / sum(len(x.errors) for x in systems)
+    share, errors = float(sizes @ [one.share for one in systems]), sizes @ list_errors(systems)
+    few = sum(FEW * (size / len(x.errors)) ** 2 for size, x in zip(sizes, systems, strict=True))
+    reach = float(ndtri((1 + LEVEL) / 2) * np.sqrt(errors @ errors + few))
+    return {"share": share, "low": max(share - reach, 0.0), "high": min(share + reach, 1.0)}
 
 
 def _describe_system(one: System, rank: tuple[int, int] | None, bounded: bool) -> dict[str, Any]:
@@ -167,10 +167,6 @@ def _name_questions(
     if questions:
         return [questions.get(item, item) for item in items]
     return [item.removeprefix(f"{name} / ") for item, name in zip(items, known, strict=True)]
-
-
-def _has_gold(truth: Truth, items: NDArray[np.intp]) -> bool:
-    return int(np.isfinite(truth.passed[items]).sum()) >= LEAST_GOLD
 
 
 def tune_trust(truth: Truth) -> float:
@@ -200,8 +196,12 @@ def correct_system(one: System, truth: Truth, items: NDArray[np.intp], trust: fl
 
 def find_favors(
     judged: Judged, passing: Floats, known: NDArray[Any], asked: list[str]
-) -> list[Favor]:
-    """Return the systems with a judge x system interaction; of two, the first stands for both."""
+) -> list[dict[str, Any]]:
+    """Return the systems with a judge x system interaction; of two, the first stands for both.
+
+    Of each the judge who passes most of its answers beyond expectation, the strictest, by how much
+    (`more`, `less`), and the `spread` of the judges' views as a pass rate.
+    """
     names, votes = sorted(set(known.tolist()) - {""}), judged.votes
     merit = _measure_merit(votes, passing)
     questions = np.unique(np.array(asked, dtype=object), return_inverse=True)[1]
@@ -210,8 +210,8 @@ def find_favors(
     for name in tested:
         signs = np.where(known == name, 1, np.where(known == "", 0, -1)).astype(np.int8)
         favor = _test_system(votes, signs, merit, questions)
-        if favor is not None and favor.p_value < DOUBT / len(tested):
-            found.append(favor._replace(system=str(name)))
+        if favor and favor["p_value"] < DOUBT / len(tested):
+            found.append({"system": str(name), **favor})
     return found
 
 
@@ -228,14 +228,14 @@ def _measure_merit(votes: Votes, passing: Floats) -> Floats:
 
 def _test_system(
     votes: Votes, signs: NDArray[np.int8], merit: Floats, questions: NDArray[np.intp]
-) -> Favor | None:
-    """Return the interaction of one system (sign 1) and the others (-1); None if not testable."""
+) -> dict[str, Any]:
+    """Return the interaction of one system (sign 1) and the others (-1); nothing if untestable."""
     passes, sides = encode_classes(votes.n_classes)[-1], (signs == 1, signs == -1)
     counts = np.array([(votes.values[side] != 0).sum(axis=0) for side in sides])
     shares = np.array([(votes.values[side] == passes).sum(axis=0) for side in sides])
     kept = np.flatnonzero((counts.min(axis=0) >= LEAST_ANSWERS) & (merit > LEAST_MERIT))
     if len(kept) < LEAST_JUDGES:
-        return None
+        return {}
     counts, merit = counts[:, kept], merit[kept]
     shares = shares[:, kept] / counts
     covariance, order = np.zeros((len(kept), len(kept))), np.argsort(questions, kind="stable")
@@ -254,21 +254,21 @@ def _test_system(
 
 def _test_gaps(
     judges: NDArray[Any], gaps: Floats, merit: Floats, covariance: Floats, n: int
-) -> Favor | None:
-    """Return what differs between judges with its p-value; None with too few questions."""
+) -> dict[str, Any]:
+    """Return what differs between judges with its p-value; nothing with too few questions."""
     freedom = int(np.linalg.matrix_rank(covariance, hermitian=True)) - 1
     if freedom < 1 or n <= 2 * freedom:
-        return None
+        return {}
     inverse = np.linalg.pinv(covariance, hermitian=True)
     left = gaps - merit * (merit @ inverse @ gaps) / (merit @ inverse @ merit)
     statistic = float(left @ inverse @ left) * (n - freedom) / (freedom * (n - 1))
     most, least = int(left.argmax()), int(left.argmin())
-    return Favor(
-        "",
-        float(fdtrc(freedom, n - freedom, statistic)),
-        float(np.ptp(left) / merit.mean()),
-        *(str(judges[most]), float(left[most]), str(judges[least]), float(left[least])),
-    )
+    return {
+        "p_value": float(fdtrc(freedom, n - freedom, statistic)),
+        "spread": float(np.ptp(left) / merit.mean()),
+        **{"judge": str(judges[most]), "more": float(left[most])},
+        **{"strictest": str(judges[least]), "less": float(left[least])},
+    }
 
 
 def _move_together(passing: Floats, ends: list[float]) -> list[Floats]:
@@ -276,6 +276,14 @@ def _move_together(passing: Floats, ends: list[float]) -> list[Floats]:
     odds = logit(np.clip(passing, FLAT, 1 - FLAT))
     offsets = [find_offset(np.sort(odds), end) or 0.0 for end in ends]
     return [passing, *(expit(odds + offset) for offset in offsets)]
+
+
+def shift_mean(passing: Floats, items: NDArray[np.bool_], share: float) -> Floats:
+    """Return probabilities whose mean over some items is a share: all log-odds move together."""
+    odds = logit(np.clip(passing, FLAT, 1 - FLAT))
+    if abs(passing[items].mean() - share) < SAME:
+        return passing
+    return np.asarray(expit(odds + (find_offset(np.sort(odds[items]), share) or 0.0)))
 
 
 def rate_system(
@@ -297,25 +305,28 @@ def rate_system(
     return System(name, questions, share, errors, np.array(shares), np.array(scales) / scale)
 
 
-def compare_systems(systems: list[System], favors: Sequence[Favor] = ()) -> list[dict[str, Any]]:
+def compare_systems(
+    systems: list[System], favors: Sequence[Mapping[str, Any]] = ()
+) -> list[dict[str, Any]]:
     """Return one row per pair of systems, the largest difference first; all hold together.
 
     `paired` counts the questions that both have answered.
     """
     errors = list_errors(systems)
-    disputed = {favor.system: favor.spread for favor in favors}
+    disputed = {favor["system"]: favor["spread"] for favor in favors}
     rows = []
-    for gap in compare_all(np.array([one.share for one in systems]), errors @ errors.T):
-        one, other = systems[gap.one], systems[gap.other]
+    shares = np.array([one.share for one in systems])
+    for a, b, difference, far in compare_all(shares, errors @ errors.T):
+        one, other = systems[a], systems[b]
         favored = max(disputed.get(one.name, 0.0), disputed.get(other.name, 0.0))
         views = one.shares - other.shares
-        reach = gap.reach * np.maximum(one.scales, other.scales)
+        reach = far * np.maximum(one.scales, other.scales)
         low, high = float((views - reach).min()) - favored, float((views + reach).max()) + favored
         rows.append(
             {
                 "better": one.name,
                 "worse": other.name,
-                "difference": gap.value,
+                "difference": difference,
                 "low": max(low, -1.0),
                 "high": min(high, 1.0),
                 "paired": len(set(one.questions) & set(other.questions)),

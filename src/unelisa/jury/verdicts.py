@@ -113,7 +113,7 @@ class Panel:
         judges: Iterable[str] | None = None,
     ) -> None:
         self._cut, self._declared, self._met = cut, question, question
-        self._wanted = None if judges is None else set(judges)
+        self._wanted, self._others = None if judges is None else set(judges), set[str]()
         self._answers: dict[Key, int] = {}
         self._repeats: dict[Key, dict[Any, int]] = {}
         self._judges: dict[str, int] = {}
@@ -143,7 +143,10 @@ class Panel:
     def _name_judge(self, judge: Any) -> str | None:
         """Return the name of a judge, None for one that is not to be read."""
         name = read_name(judge, "a judge")
-        return name if self._wanted is None or name in self._wanted else None
+        if self._wanted is None or name in self._wanted:
+            return name
+        self._others.add(name)
+        return None
 
     def _add_preference(self, entry: Preference) -> None:
         judge = self._name_judge(entry.judge)
@@ -256,7 +259,6 @@ class Panel:
 
     def _complete(self, votes: Votes, items: list[str], named: Named, source: str) -> Jury:
         """Return the votes with what else the logs hold."""
-        self.tell_failures()
         voted, gold = set(self._rows[0].tolist()), {}
         for k, grade in self._gold.items():
             label = named.labels[grade]
@@ -288,7 +290,13 @@ class Panel:
         if self.checks:
             listed = ", ".join(name[:60] for name in list(self.checks)[:5])
             raise VotesError(f"there are no verdicts of any judge, only checks ({listed})")
-        raise VotesError("there are no verdicts of any judge")
+        if self._others:
+            listed = ", ".join(repr(name[:60]) for name in sorted(self._others)[:5])
+            raise VotesError(f"there are no verdicts of the judges to read; the logs have {listed}")
+        raise VotesError(
+            "there are no verdicts of any judge: no test has an assertion that a model grades, or "
+            "no sample a score"
+        )
 
     def list_scores(self) -> tuple[list[Key], list[str], Any, Any, Any]:
         """Return answers, judges, and the rows of scores: answer, judge, score."""

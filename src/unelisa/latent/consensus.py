@@ -148,7 +148,7 @@ def _maximize(
 
 def sum_expected(ballots: Ballots, parameters: tuple[Any, ...]) -> Sums:
     """Return the expected counts of the M-step, and the log-likelihood. A pass."""
-    met, right, states, likelihood = sum_states(*_list(ballots, parameters), *parameters)
+    met, right, states, likelihood = sum_states(_list(ballots, parameters), parameters)
     return met, right, states, np.asarray(likelihood)
 
 
@@ -190,7 +190,7 @@ def believe(ballots: Ballots, model: Consensus) -> Floats:
 def infer(ballots: Ballots, model: Consensus) -> Floats:
     """Return the posterior of class and ease per item, without prior odds. A pass."""
     unknown = ballots._replace(prior_odds=np.zeros(ballots.n_items))
-    return infer_states(*_list(unknown, model.parameters), *model.parameters)
+    return infer_states(_list(unknown, model.parameters), model.parameters)
 
 
 def count_shares(ballots: Ballots, model: Consensus) -> Floats:

@@ -12,7 +12,7 @@ from scipy.special import log_softmax
 from unelisa.errors import Sentence
 from unelisa.latent.trust import Experience, Trust
 from unelisa.latent.worth import Worth
-from unelisa.paper.graph import Edge
+from unelisa.paper.ising import Edge
 from unelisa.schema import stored
 from unelisa.votes.ballots import Ballots, Floats
 from unelisa.votes.blocks import ItemBlocks

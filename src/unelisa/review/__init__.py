@@ -2,7 +2,7 @@
 
 ::
 
-    votes and model, or charts (pools.py) -> the next item (order.py, session.py, agreement.py)
-        -> a page for one person (server.py, guard.py, contents.py, pictures.py)
+    votes and model, or charts, in some order (pools.py) -> the next item (session.py)
+        -> a page for one person (server.py, contents.py, pictures.py)
         -> one row per answer on disk (gold_file.py) -> the progress of the review (pools.py)
 """

@@ -41,7 +41,10 @@ def votes_from_estimators(
     (('ill', 'well'), array([-1, -1,  1,  1], dtype=int8))
     """
     named = _name_estimators(estimators)
-    classes = _shared_classes(named)
+    listed = {name: _list_classes(model, f"classifier {name!r}") for name, model in named.items()}
+    classes = next(iter(listed.values()))
+    if (other := next((name for name, own in listed.items() if own != classes), None)) is not None:
+        raise VotesError(f"classifier {other!r} has different classes than the first one")
     places = {label: k for k, label in enumerate(classes)}
     columns = [
         np.array([places[label] for label in np.asarray(model.predict(X)).tolist()], dtype=np.intp)
@@ -99,15 +102,6 @@ def _name_estimators(estimators: Mapping[str, Any] | Sequence[Any]) -> dict[str,
     if len(named) < len(estimators):
         raise VotesError("two classifiers have the same name; rename one")
     return named
-
-
-def _shared_classes(named: Mapping[str, Any]) -> tuple[Any, ...]:
-    listed = {name: _list_classes(model, f"classifier {name!r}") for name, model in named.items()}
-    first = next(iter(listed.values()))
-    for name, classes in listed.items():
-        if classes != first:
-            raise VotesError(f"classifier {name!r} has different classes than the first one")
-    return first
 
 
 def _list_classes(model: Any, what: str) -> tuple[Any, ...]:

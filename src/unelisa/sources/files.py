@@ -144,37 +144,33 @@ class TextTable:
         return [place[name] for name in columns]
 
     @cached_property
-    def _is_header(self) -> bool:
-        """Whether the first line surely names the columns.
+    def _cells(self) -> tuple[int, set[str]]:
+        """How many of the first rows are looked at, and what they hold but for the first column."""
+        rows = next(self.batches(self.header), None)
+        columns = [] if rows is None else rows[:100].columns[1:]
+        cells = {str(cell).strip() for column in columns for cell in column.to_pylist()}
+        return 0 if rows is None else rows.num_rows, cells
 
-        It has a usual name, or one the user expects; or none of its names is among the cells.
-        """
-        if is_header(self.header, self._named):
+    @cached_property
+    def _is_header(self) -> bool:
+        """Whether the first line surely names the columns: no name is among ten or more cells."""
+        if is_header(self.header, self._named):  # usual names, or those that the user expects
             return True
-        seen = self._list_cells()
-        return seen is not None and not any(name in seen for name in self.header[1:])
+        n_rows, cells = self._cells
+        return n_rows >= 10 and not any(name in cells for name in self.header[1:])
 
     def check_header(self) -> None:
         """Reject a table without an item column whose other columns are named like its votes.
 
         Its first line is then data, and the first name an item, which messages must not repeat.
         """
-        seen = self._list_cells(fewest=0) or set()
         said = [name for name in self.header[1:] if name]  # an empty cell is a missing vote
-        if said and seen.issuperset(said) and not _NUMBER.fullmatch(self.header[0]):
+        if said and self._cells[1].issuperset(said) and not _NUMBER.fullmatch(self.header[0]):
             raise VotesError(
                 f"{self.path.name} seems to have no header, since its first line contains votes; "
                 "add a line such as item,voter,vote (or item,voter 1,voter 2, ... with one row per "
                 "item)"
             )
-
-    def _list_cells(self, fewest: int = 10) -> set[str] | None:
-        """Return what the first rows hold besides the first column, None if they are too few."""
-        rows = next(self.batches(self.header), None)
-        if rows is None or rows.num_rows < fewest:
-            return None
-        columns = rows[:100].columns[1:]
-        return {str(cell).strip() for column in columns for cell in column.to_pylist()}
 
     def _open(self, types: dict[str, Any] | None) -> Any:
         return pa_csv.open_csv(

@@ -163,9 +163,7 @@ def _find_items(named: NDArray[Any], items: NDArray[Any]) -> NDArray[np.intp]:
     return np.array(found, dtype=np.intp)
 
 
-def settle_answers(
-    answers: Iterable[tuple[Item, Given | None, str]],
-) -> dict[Item, Given | None]:
+def settle_answers(answers: Iterable[tuple[Item, Given | None, str]]) -> dict[Item, Given | None]:
     """Return one label per item, given (item, label, reviewer) in the order of answering.
 
     The label None withdraws the reviewer's earlier one. An item on which the reviewers do not agree

@@ -42,13 +42,7 @@ from unelisa.votes.assembly import (
 )
 from unelisa.votes.blocks import MappedBlocks, fitting_items
 from unelisa.votes.coding import CodingChoice, declare_order, settle_coding
-from unelisa.votes.columns import (
-    Column,
-    Label,
-    RowNumbers,
-    encode_names,
-    read_cells,
-)
+from unelisa.votes.columns import Column, Label, RowNumbers, encode_names, read_cells
 from unelisa.votes.frames import (
     NO_COLUMNS,
     ColumnNames,

@@ -161,7 +161,7 @@ class Votes:
         if is_partitioned(table):
             found = long_columns(map(str, getattr(table, "columns", ())), (item, voter, vote))
             long = [name for name in found if name is not None]
-            if len(long) < 3:
+            if len(long) < len(found):
                 return cls.of_assembled(read_partitions(table, coding))
             from unelisa.votes.shuffled import read_long  # noqa: PLC0415 - for Dask only
 

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.kernels.ballots import list_votes
+from unelisa.kernels.tally import list_votes
 from unelisa.parallel import count_jobs
 from unelisa.votes.blocks import (
     Block,

@@ -21,7 +21,17 @@ MAX_CLASSES = 200  # more distinct labels are names, dates or free text
 LONGEST_SCALE = 11  # points of a rating scale, as a rule
 # words for no, which sorts last in few languages
 NEGATIVE = frozenset(("-", "n", "no", "nein", "nej", "nie", "net", "neg", "negative", "false"))
-NEGATIVE |= {"incorrect", "wrong", "normal", "\u2212", "\u2717", "\u2718"}
+NEGATIVE |= {
+    "incorrect",
+    "wrong",
+    "normal",
+    "none",
+    "control",
+    "unaffected",
+    "\u2212",
+    "\u2717",
+    "\u2718",
+}
 LONGEST_LABEL = 200  # characters
 LONGEST_TEXT = 64  # bytes: as long as 16 characters, a label is copied for every item
 # label -> vote in each numeric coding, and the two labels given back (negative, positive)

@@ -26,6 +26,7 @@ pc: Any = Later("pyarrow.compute")
 Label = Any
 NARROW = 128  # whole numbers in a range of so many are labels without sorting
 FEW = 8  # labels that are looked for one by one
+LONGEST_NUMBER = 10**18  # numbers of so many digits are sorted as texts
 DENSE = 4  # numbers that name rows are counted, not sorted, in a range of so many times the rows
 NO_NAMES = ("", "NaN", "nan", "NaT", "<NA>")  # NA and null may be real names
 _WHOLE = r"^(-?(?:0|[1-9][0-9]*))\.0$"  # a whole number that some program wrote with a fraction
@@ -167,7 +168,7 @@ class Names(NamedTuple):
     def as_text(self) -> "Names":
         """Return the names as texts; each once, as repeated long ones would fill the memory."""
         if self.names.dtype.kind == "i":
-            return _sort_texts(pa.array(self.names).cast(pa.large_string()), self.codes)
+            return _name_numbers("", self.names, self.codes)
         texts = Names.of(np.array([spell_name(name) for name in self.names.tolist()], dtype=object))
         return Names(texts.names, texts.codes[self.codes])
 
@@ -313,8 +314,22 @@ def _sort_texts(texts: Any, codes: NDArray[Any]) -> Names:
     order = pc.array_sort_indices(encoded.dictionary)
     ranks = np.full(len(order) + 1, -1, dtype=np.int32)
     ranks[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
-    names = np.array([*encoded.dictionary.take(order).to_pylist(), None], dtype=object)[:-1]
+    names = _as_array(encoded.dictionary.take(order))
     return Names(names, np.append(ranks[_indices(encoded)], np.int32(-1))[codes])
+
+
+def _name_numbers(prefix: str, numbers: NDArray[Any], codes: NDArray[Any]) -> Names:
+    """Return different numbers behind the same letters as names, sorted as texts: i1, i10, i2."""
+    before, between = (pa.scalar(text, pa.large_string()) for text in (prefix, ""))
+    digits = pa.array(numbers).cast(pa.large_string())
+    texts = pc.binary_join_element_wise(before, digits, between)
+    if not len(numbers) or numbers.min() < 0 or numbers.max() >= LONGEST_NUMBER:
+        return _sort_texts(texts, codes)
+    sizes = pc.binary_length(digits).to_numpy().astype(np.int64)
+    order = np.lexsort((sizes, numbers * 10 ** (sizes.max() - sizes)))
+    ranks = np.empty(len(order), dtype=np.int32)
+    ranks[order] = np.arange(len(order), dtype=np.int32)
+    return Names(_as_array(texts.take(pa.array(order))), ranks[codes])
 
 
 def _as_array(cells: Any) -> NDArray[Any]:
@@ -372,5 +387,4 @@ def _read_digits(texts: Any) -> Names | None:
     length = int(lengths[names.codes].sum(dtype=np.int64))
     if length != pc.sum(pc.binary_length(texts)).as_py():
         return None  # another spelling, such as 007 or +7, is longer
-    before, between = (pa.scalar(text, pa.large_string()) for text in (prefix, ""))
-    return _sort_texts(pc.binary_join_element_wise(before, spelled, between), names.codes)
+    return _name_numbers(prefix, names.names, names.codes)

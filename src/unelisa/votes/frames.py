@@ -267,7 +267,7 @@ def find_similar_names(names: list[Any]) -> list[Any]:
     >>> find_similar_names(["ann", "Ann", "bob", "bob\u200b", "cem"])
     ['ann', 'Ann', 'bob', 'bob\u200b']
     """
-    looks = [_strip_invisible(str(name)).casefold() for name in names]
+    looks = [_strip_invisible(spell_name(name)).casefold() for name in names]
     counts = Counter(looks)
     return [name for name, look in zip(names, looks, strict=True) if counts[look] > 1]
 
@@ -286,10 +286,7 @@ def list_names(names: list[Any]) -> str:
 
 
 def find_item(
-    present: Sequence[str],
-    named: ColumnNames,
-    coding: CodingChoice,
-    read: Callable[[str], Column],
+    present: Sequence[str], named: ColumnNames, coding: CodingChoice, read: Callable[[str], Column]
 ) -> str | None:
     """Return the first column of a wide table if it names the items, else None.
 

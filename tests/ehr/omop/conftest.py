@@ -6,8 +6,8 @@ import pytest
 
 from postgres_server import find_programs, load_tables, start_server
 from unelisa.ehr.datamart import simulate_ehr
-from unelisa.ehr.datamart.database import TABLES
 from unelisa.ehr.omop.database import open_database
+from unelisa.ehr.omop.datamart import TABLES
 
 # person 1 has everything that must count and much that must not; 2 little; 3 nothing
 TINY = """

@@ -13,10 +13,10 @@ from unelisa.errors import RecordsError
 SIGNS = (parse_request("ICD:714.%"), parse_request("LAB:21"))
 
 
-def rows(database, *persons):
+def rows(database, *persons, window=(None, None)):
     with open_database(database) as connection:
         tables = OmopTables.of(connection)
-        return list_cohort(tables, np.array(persons), 7, SIGNS)
+        return list_cohort(tables, np.array(persons), 7, SIGNS, window)
 
 
 def test_a_patient_belongs_from_the_first_sign_to_the_last_day_of_care(tiny):
@@ -29,6 +29,7 @@ def test_a_patient_belongs_from_the_first_sign_to_the_last_day_of_care(tiny):
 
 def test_a_patient_without_any_day_has_no_row(tiny):
     assert rows(tiny, 1, 3)["subject_id"].tolist() == [1]
+    assert rows(tiny, 1, 3, window=(date(2200, 1, 1), None)).empty  # nobody has a day in it
 
 
 def test_both_days_are_in_one_observation_period(rich):

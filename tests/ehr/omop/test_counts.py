@@ -1,16 +1,21 @@
+import subprocess
+import sys
 from datetime import date, datetime
+from pathlib import Path
 
 import duckdb
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import unelisa as ue
-from unelisa.ehr.omop.counts import count_patients, find_related
-from unelisa.ehr.omop.database import OmopTables, open_database
+from unelisa.ehr.omop.counts import MOST_FEATURES, Tallies, count_patients, find_related
+from unelisa.ehr.omop.database import OmopTables, explain_engine, open_database
 from unelisa.ehr.omop.records import name_concepts
 from unelisa.ehr.omop.requests import CountRequest, parse_request
 from unelisa.errors import RecordsError, UnelisaWarning
+from unelisa.memory import limit_memory
 
 ALL = ["ICD:714.%", "NLP:%"]
 ENTRY = ["ICD:714.%", "LAB:anti-cyclic citrullinated peptide test"]
@@ -43,19 +48,12 @@ def test_duckdb_and_postgresql_give_identical_counts(datamart, server):
 def test_each_feature_counts_once_a_day(tiny):
     table = counts(tiny, "ICD:714.0", "ICD:714.%", "ICD:714.+", "ICD:M05.9")
     assert table.index.tolist() == [1, 2, 3]
-    assert table.loc[1].to_dict() == {
-        "ICD:714.0": 2,
-        "ICD:714.+": 2,
-        "ICD:M05.9": 0,
-        "ICD:714.1": 1,
+    assert table.to_dict("list") == {
+        "ICD:714.0": [2, 0, 0],
+        "ICD:714.+": [2, 0, 0],
+        "ICD:M05.9": [0, 1, 0],
+        "ICD:714.1": [1, 0, 0],
     }
-    assert table.loc[2].to_dict() == {
-        "ICD:714.0": 0,
-        "ICD:714.+": 0,
-        "ICD:M05.9": 1,
-        "ICD:714.1": 0,
-    }
-    assert not table.loc[3].any()
 
 
 def test_concepts_roll_up_to_their_ancestors(tiny):
@@ -98,37 +96,18 @@ def test_modifiers_are_read_as_they_are_meant(tiny):
     assert found == MODIFIERS
 
 
-def test_drugs_are_counted_by_number_name_and_class(tiny):
-    table = counts(tiny, "RX:31", "RX:methotrexate 15 mg", "RX:methotrexate+", "RX:30+", "RX:%")
-    assert table.loc[[1, 2]].to_dict("list") == {
+def test_drugs_values_procedures_observations_eras_and_source_concepts_are_counted(rich):
+    asked = {
         "RX:31": [2, 0],
         "RX:methotrexate 15 mg": [1, 1],
         "RX:methotrexate+": [2, 1],
         "RX:30+": [2, 1],
-        "RX:methotrexate 10 mg": [2, 0],
-    }
-
-
-def test_measurements_are_counted_by_number_and_name(tiny):
-    table = counts(tiny, "LAB:21", "LAB:Anti-CCP")
-    assert table.to_numpy().tolist() == [[0, 0], [1, 1], [0, 0]]
-
-
-def test_values_count_above_or_below_a_cut(rich):
-    table = counts(
-        rich, "LAB:21", "LAB:21>17", "LAB:anti-ccp >= 17", "LAB:anti+<=-1.0", "LAB:21<0.5"
-    )
-    assert table.loc[[1, 2]].to_dict("list") == {
         "LAB:21": [3, 2],
+        "LAB:anti-ccp": [3, 2],
         "LAB:21>17": [1, 0],
         "LAB:anti-ccp>=17": [2, 0],
         "LAB:anti+<=-1": [0, 1],
         "LAB:21<0.5": [0, 1],
-    }
-
-
-def test_procedures_observations_eras_and_source_concepts_are_counted(rich):
-    asked = {
         "PROC:41": [2, 0],
         "PROC:joint injection": [2, 0],
         "PROC.source:141": [2, 0],
@@ -144,6 +123,9 @@ def test_procedures_observations_eras_and_source_concepts_are_counted(rich):
         "CONCEPT.era:11": [1, 0],
     }
     assert counts(rich, *asked).loc[[1, 2]].to_dict("list") == asked
+    written = counts(rich, "LAB:Anti-CCP >= 17", "LAB:anti+<=-1.0", "RX:%")
+    drugs = {"RX:methotrexate 10 mg", "RX:methotrexate 15 mg"}
+    assert set(written) == {"LAB:anti-ccp>=17", "LAB:anti+<=-1", *drugs}
 
 
 def test_only_days_around_the_index_day_count(rich):
@@ -381,3 +363,71 @@ def test_mimic_demo_loads_and_counts(shared_data):
     naive = days.drug_exposure_start_date.nunique().reindex(table.index, fill_value=0)
     assert table["RX:46275280"].tolist() == naive.tolist()
     assert "ICD:78791" in table  # padded with blanks at the source
+
+
+PERSONS = pd.Index([3, 5, 9], name="person_id")
+
+
+def batch(*rows):
+    names = ("person", "feature", "days", "records")
+    return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+
+
+def test_counts_of_several_batches_become_one_table():
+    tallies = Tallies(PERSONS)
+    asked = [parse_request("ICD:%"), parse_request("ICD:never")]
+    first, second = batch((9, "B", 2, 5), (3, "A", 1, 1)), batch((5, "A", 4, 4), (7, "C", 8, 8))
+    tallies.add(asked, [first, second])
+    tallies.add([parse_request("RX:12")], [])
+    table = tallies.arrange()
+    assert list(table) == ["ICD:NEVER", "ICD:A", "ICD:B", "ICD:C", "RX:12"]
+    assert table.to_numpy().tolist() == [[0, 1, 0, 0, 0], [0, 4, 0, 0, 0], [0, 0, 2, 0, 0]]
+    assert table.index.equals(PERSONS)
+    assert set(table.dtypes) == {np.dtype(np.int32)}
+    # person 7 is unknown; of the other records, ten, seven are counted days
+    assert tallies.repeated == {"ICD": (10, 7), "RX": (0, 0)}
+
+
+def test_a_table_beyond_the_memory_limit_is_refused_with_what_to_do():
+    tallies = Tallies(pd.RangeIndex(200_000))
+    tallies.add([parse_request(f"ICD:{k}") for k in range(1000)], [])
+    with limit_memory("100MB"), pytest.raises(RecordsError) as error:
+        tallies.arrange()
+    assert str(error.value).startswith("a table of 200,000 patients and 1,000 features needs about")
+    assert str(error.value).endswith("leave rare ones out with least_share = 0.05")
+
+
+def test_too_many_features_are_refused():
+    tallies = Tallies(PERSONS)
+    tallies.add([parse_request(f"ICD:{k}") for k in range(MOST_FEATURES + 1)], [])
+    with pytest.raises(RecordsError, match="20001 features were found, more than 20000"):
+        tallies.arrange()
+
+
+def test_duckdb_keeps_to_the_memory_limit_and_its_folder_is_private(tiny_file):
+    with limit_memory("1MB"), open_database(tiny_file) as connection:
+        asked = "SELECT value FROM duckdb_settings() WHERE name = ?"
+        (folder,) = connection.con.execute(asked, ["temp_directory"]).fetchone()
+        assert Path(folder).stat().st_mode & 0o077 == 0
+        assert not list(Path(folder).iterdir())
+        sorted_rows = connection.con.execute(
+            "SELECT random() r, range FROM range(3000000) ORDER BY r"
+        )
+        assert sorted_rows.fetchone()
+        assert list(Path(folder).iterdir())  # what 67 MB do not hold
+        with pytest.raises(RecordsError, match="UNELISA_MEMORY"), explain_engine("counting"):
+            connection.con.execute("SELECT list(range) FROM range(10000000)").fetchall()
+    assert not list(Path(folder).iterdir())
+
+
+def test_the_folder_of_duckdb_is_removed_with_the_process(tiny_file):
+    code = (
+        "import sys; from unelisa.ehr.omop.database import open_database\n"
+        "with open_database(sys.argv[1]) as connection:\n"
+        "    asked = \"SELECT value FROM duckdb_settings() WHERE name = 'temp_directory'\"\n"
+        "    print(connection.con.execute(asked).fetchone()[0])"
+    )
+    call = [sys.executable, "-c", code, str(tiny_file)]
+    folder = subprocess.run(call, capture_output=True, text=True, check=True).stdout.strip()
+    assert "unelisa-" in folder
+    assert not Path(folder).exists()

@@ -5,8 +5,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from unelisa.ehr.omop.counts import count_patients
 from unelisa.ehr.omop.database import OmopTables, open_database
-from unelisa.ehr.omop.persons import Limits, Persons, date_anchors, describe_persons
+from unelisa.ehr.omop.persons import (
+    FEWEST,
+    TOP,
+    Flaw,
+    Limits,
+    Persons,
+    date_anchors,
+    describe_groups,
+    describe_persons,
+    list_flaws,
+)
 from unelisa.ehr.omop.records import list_spans
 from unelisa.ehr.omop.requests import CountRequest, parse_request
 from unelisa.errors import RecordsError
@@ -121,3 +132,101 @@ def test_labels_of_patients_who_cannot_be_cases_are_a_doubt():
     told = persons.doubt(np.arange(100) % 3 == 0)
     assert told.startswith("14 of the 40 patients whose sex or age excludes the disease")
     assert persons.doubt(np.arange(100) == 99) is None  # one may be a wrong entry
+
+
+def find(rows, name):
+    return next(row for row in rows if row["name"] == name)
+
+
+def test_age_sex_and_utilization_are_compared():
+    cases = np.arange(100) < 40
+    counts = pd.DataFrame({"ICD:1": cases * 3, "visit_count": np.arange(100)})
+    age, female = np.where(cases, 70.0, 30.0), np.where(np.arange(100) % 2, 1.0, 0.0)
+    age[:10] = np.nan  # unknown ages do not count
+    rows = describe_groups(counts, cases, {"age in years": age, "female": female}, "visit_count")
+    assert find(rows, "age in years")["cases"] == [70.0, 70.0, 70.0]
+    assert find(rows, "age in years")["others"] == [30.0, 30.0, 30.0]
+    assert (find(rows, "female")["cases"], find(rows, "female")["others"]) == (0.5, 0.5)
+    assert (
+        find(rows, "visit_count")["cases"] == np.quantile(np.arange(40), [0.25, 0.5, 0.75]).tolist()
+    )
+    assert (find(rows, "ICD:1")["cases"], find(rows, "ICD:1")["others"]) == (1.0, 0.0)
+    assert [row["kind"] for row in rows] == ["quartiles", "share", "quartiles", "share"]
+
+
+def test_the_most_frequent_features_of_both_groups_are_shown():
+    rng, cases = np.random.default_rng(0), np.arange(2000) < 1000
+    shares = np.linspace(0.1, 0.9, 30)
+    drawn = rng.random((2000, 30)) < np.where(cases[:, None], shares, shares[::-1])
+    counts = pd.DataFrame(drawn.astype(int), columns=[f"ICD:{k:02d}" for k in range(30)])
+    rows = describe_groups(counts, cases, {"age in years": None}, anchors=["ICD:14"])
+    assert rows.pop(0)["name"] == "ICD:14"  # anchors come first, however rare
+    present = {
+        group: drawn[chosen].mean(axis=0)
+        for group, chosen in (("cases", cases), ("others", ~cases))
+    }
+    top = {f"ICD:{k:02d}" for one in present.values() for k in np.argsort(-one)[:TOP]}
+    assert {row["name"] for row in rows} == top
+    for row in rows:
+        for group, share in present.items():
+            assert row[group] == share[int(row["name"][4:])]
+
+
+def test_figures_of_few_patients_are_withheld():
+    cases = np.arange(100) < 40
+    has = np.zeros(100)
+    has[: FEWEST - 1] = 1  # cases
+    has[40:60] = 1
+    rows = describe_groups(
+        pd.DataFrame({"ICD:1": has}), cases, {"age in years": np.full(100, 50.0)}
+    )
+    assert (find(rows, "ICD:1")["cases"], find(rows, "ICD:1")["others"]) == (None, 20 / 60)
+    few = np.arange(100) < FEWEST - 1
+    rows = describe_groups(pd.DataFrame({"ICD:1": has}), few, {"age in years": np.full(100, 50.0)})
+    assert find(rows, "age in years")["cases"] is None
+    # of four cases all have it, which would tell who they are
+    assert find(rows, "ICD:1")["cases"] is None
+
+
+def find_flaws(database, request):
+    with open_database(database) as connection:
+        tables = OmopTables.of(connection)
+        counts = count_patients(tables, request)
+        return {one.what: (one.number, one.of) for one in list_flaws(tables, request, counts)}
+
+
+def test_visits_dates_and_repeated_rows_are_checked(rich):
+    found = find_flaws(rich, CountRequest.of(["ICD:714.%", "NLP:%"], "visit_count"))
+    assert found == {
+        "patients without a visit": (1, 3),
+        "condition_occurrence records with a date in the future": (0, 7),
+        "condition_occurrence records without a date": (0, 7),
+        "note records with a date in the future": (0, 4),
+        "note records without a date": (0, 4),
+        "visit_occurrence records with a date in the future": (1, 3),
+        "visit_occurrence records without a date": (1, 3),
+        # 714.0 is there twice on one day, and two notes of one day mention the disease
+        "ICD records that repeat patient, feature and day": (1, 4),
+        "NLP records that repeat patient, feature and day": (1, 4),
+    }
+
+
+def test_visits_outside_of_the_window_do_not_count(rich):
+    window = CountRequest.of(["ICD:714.%"], None, window=("2001-01-02", "2015-01-01"))
+    assert find_flaws(rich, window)["patients without a visit"] == (3, 3)
+
+
+def test_a_table_loaded_twice_is_seen(tiny_file):
+    request = CountRequest.of(["ICD:714.%"], None)
+    what = "ICD records that repeat patient, feature and day"
+    before = find_flaws(tiny_file, request)[what]
+    with duckdb.connect(str(tiny_file)) as connection:
+        connection.execute("INSERT INTO condition_occurrence SELECT * FROM condition_occurrence")
+    repeated, records = find_flaws(tiny_file, request)[what]
+    assert records == 2 * before[1]
+    assert repeated == before[0] + before[1]
+
+
+@pytest.mark.parametrize(("number", "of", "share"), [(1, 4, 0.25), (0, 0, 0.0)])
+def test_a_share_of_nothing_is_0(number, of, share):
+    assert Flaw("x", number, of).share == share

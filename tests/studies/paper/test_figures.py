@@ -40,13 +40,6 @@ def test_the_same_figure_has_the_same_bytes(tmp_path):
     assert b"<dc:date>" not in files[0][0].read_bytes()
 
 
-def test_the_example_shows_every_edge_and_node():
-    with drawing():
-        axes = draw_example().axes[0]
-    assert len(axes.lines) == 21
-    assert [len(group.get_offsets()) for group in axes.collections] == [1, 5, 13]
-
-
 def test_the_lemma_is_exact_for_two_experts_and_too_large_for_more():
     grid = np.linspace(0.0, 2.0, 4)
     lemma = figures._lemma_surface(grid)

@@ -149,10 +149,16 @@ def archive():
     return make_archive(sets=sets, rows=rows)
 
 
-def test_the_page_says_it_when_we_lose(archive):
+def test_the_page_says_it_when_we_lose_and_which_sets_are_alike(archive):
     page = render_real(archive)
     winners = page.split("## Who wins where")[1].split("##")[0]
     assert "| dense | dawid-skene | 0.800 | rival | 0.900 | 0.700 |" in winners
+    table = page.split("## Which method when")[1].split("## ")[0]
+    rows = [line for line in table.splitlines() if line.startswith("| ")][2:]
+    counts = {row.split(" | ")[0][2:]: row.split(" | ")[1] for row in rows}
+    assert counts[SITUATIONS[0].words] == "2"
+    assert counts["A few votes per item, from many voters"] == "1"
+    assert "One-sided voters, such as rules" not in counts
 
 
 def test_a_method_that_refused_ranks_last_and_says_on_how_many_sets_it_answered(archive):
@@ -160,15 +166,6 @@ def test_a_method_that_refused_ranks_last_and_says_on_how_many_sets_it_answered(
     rows = [line for line in table.splitlines() if line.startswith("| ")]
     assert rows[-1].startswith("| **log-linear** |")
     assert "0 of 2" in rows[-1]
-
-
-def test_situations_name_the_sets_that_are_like_that(archive):
-    table = render_real(archive).split("## Which method when")[1].split("## ")[0]
-    rows = [line for line in table.splitlines() if line.startswith("| ")][2:]
-    counts = {row.split(" | ")[0][2:]: row.split(" | ")[1] for row in rows}
-    assert counts[SITUATIONS[0].words] == "2"
-    assert counts["A few votes per item, from many voters"] == "1"
-    assert "One-sided voters, such as rules" not in counts
 
 
 def test_supervised_references_have_their_means(archive):
@@ -335,13 +332,6 @@ def test_too_few_labels_give_no_figures(labeled):
     rare = np.where(np.arange(3000) < 20, 1, -1).astype(np.int8)
     lopsided = KnownLabels(labeled.votes, rare, np.empty(0), np.empty(0, np.int8))
     assert score_reference("penlog", lopsided, 50) is None
-
-
-def test_exceptions_from_the_defaults_are_named():
-    programs = (DOCS.parent / "benchmarks" / "peer_programs.py").read_text(encoding="utf-8")
-    assert "n_epochs=500" in programs
-    page = (DOCS / "comparison.md").read_text(encoding="utf-8")
-    assert "trains for 500 epochs" in " ".join(page.split())
 
 
 @pytest.fixture(autouse=True)

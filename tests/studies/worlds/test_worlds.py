@@ -9,11 +9,9 @@ import pandas as pd
 import pytest
 
 from studies.chances import share_of_votes
-from studies.drawing import drawing
 from studies.markdown import DASH
 from studies.records import find_commit, make_archive
 from studies.worlds import runs
-from studies.worlds.figures import draw_differences
 from studies.worlds.kinds import Place, draw_world
 from studies.worlds.page import render_worlds
 from studies.worlds.runs import (
@@ -293,20 +291,6 @@ def test_kinds_are_listed_worst_first_with_losses_as_plain_as_wins(world_archive
     lines = [line for line in part.splitlines() if line.startswith("| ")][2:]
     assert [line.split(" | ")[0] for line in lines] == ["| rules", "| copies"]
     assert "| rules | .860 | .850 | .750 | +.010 | 25% | 75% |" in part
-
-
-def test_a_dot_per_kind_with_the_worst_at_the_top(world_archive):
-    kinds = [row for row in world_archive["kinds"] if row["part"] == "choosing"]
-    with drawing():
-        axes = draw_differences(kinds).axes[0]
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["copies", "rules"]
-    dots = {
-        int(line.get_ydata()[0]): (line.get_marker(), line.get_xdata()[0])
-        for line in axes.lines
-        if line.get_marker() in {"o", "D"}
-    }
-    means = {row["kind"]: row["by_world"][0] for row in kinds}
-    assert dots == {0: ("o", means["copies"]), 1: ("D", means["rules"])}
 
 
 def test_a_failure_is_a_row_with_the_reason(monkeypatch):

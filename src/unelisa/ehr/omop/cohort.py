@@ -154,6 +154,7 @@ def _span(days: Any, tables: OmopTables) -> "pd.DataFrame":
     else:
         days = days.mutate(until=ibis.literal(""))
     spans = days.group_by("person", "until").aggregate(first=days.day.min(), last=days.day.max())
-    table = spans.to_pyarrow().to_pandas()
+    # pandas 3 cannot merge two empty columns of text
+    table = spans.to_pyarrow().to_pandas().astype({"until": object})
     dates = {name: pd.to_datetime(table[name]) for name in ("first", "last")}
     return table.assign(**dates)

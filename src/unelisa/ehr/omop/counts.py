@@ -56,13 +56,15 @@ class Tallies:
         domain, records, days = asked[0].domain, 0, 0
         named = [one.column for one in asked if one.reach != "each"]
         for column in named:
-            self._place(column)
+            self._places.setdefault(column, len(self._places))
         found: set[str] = set()
         for batch in batches:
             coded = batch["feature"].combine_chunks().dictionary_encode()
             names = coded.dictionary.to_pylist()
             found.update(names)
-            places = np.array([self._place(f"{domain}:{one}") for one in names], dtype=np.int32)
+            for one in names:
+                self._places.setdefault(f"{domain}:{one}", len(self._places))
+            places = np.array([self._places[f"{domain}:{one}"] for one in names], dtype=np.int32)
             who = self.persons.get_indexer(batch["person"].to_numpy())
             known = who >= 0  # records may name persons that the table person does not
             counts = batch["days"].to_numpy().astype(np.int32)
@@ -75,26 +77,21 @@ class Tallies:
         self._order += dict.fromkeys(listed)
         self.repeated[domain] = (records, days)
 
-    def _place(self, column: str) -> int:
-        return self._places.setdefault(column, len(self._places))
-
     def arrange(self) -> "pd.DataFrame":
         """Return one column per feature, by domain; in a domain those requested by name first."""
         import pandas as pd  # noqa: PLC0415 - only tables need it
 
-        n_patients, n_features = len(self.persons), len(self._places)
-        if n_features > MOST_FEATURES:
-            raise RecordsError(
-                f"{n_features} features were found, more than {MOST_FEATURES}; {FEWER}"
-            )
+        n, p = len(self.persons), len(self._places)
+        if p > MOST_FEATURES:
+            raise RecordsError(f"{p} features were found, more than {MOST_FEATURES}; {FEWER}")
         try:
-            what = f"a table of {n_patients:,} patients and {n_features:,} features"
-            refuse_beyond(_BYTES * n_patients * n_features, what, RecordsError)
+            what = f"a table of {n:,} patients and {p:,} features"
+            refuse_beyond(_BYTES * n * p, what, RecordsError)
         except RecordsError as error:
             raise RecordsError(f"{error}; or {FEWER}") from None
-        order = np.empty(n_features, dtype=np.int32)
-        order[[self._places[column] for column in self._order]] = np.arange(n_features)
-        values = np.zeros((n_patients, n_features), dtype=np.int32, order="F")
+        order = np.empty(p, dtype=np.int32)
+        order[[self._places[column] for column in self._order]] = np.arange(p)
+        values = np.zeros((n, p), dtype=np.int32, order="F")
         while self._parts:
             who, features, counts = self._parts.pop()
             values[who, order[features]] = counts
@@ -199,7 +196,7 @@ def read_omop(  # noqa: PLR0913 - what to count takes many words
     Examples
     --------
     >>> import pathlib, tempfile, unelisa as ue
-    >>> from unelisa.ehr.datamart import write_datamart
+    >>> from unelisa.ehr.omop.datamart import write_datamart
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "ra.duckdb"
     >>> drawn = ue.simulate_ehr(50, random_state=0)
     >>> write_datamart(drawn, file)
@@ -275,17 +272,22 @@ class _Counter:
     def leave_out_rare(self) -> tuple[CountRequest, dict[str, tuple[int, int]]]:
         """Return the request with the features of patterns that are frequent enough, and how many.
 
-        The paper leaves out concepts in fewer than 5 % of the notes that mention the disease; here
-        patients who have one of the features `among` take the place of those notes.
+        The paper leaves out concepts in fewer than 5 % of the notes that mention the disease, here
+        of the patients who have one of the features `among`.
         """
         request, (share, among, fewest) = self.request, self.request.screen
         patterns = [one for one in request.features if one.reach == "each"]
         if (share == 0 and fewest == 1) or not patterns:
             return request, {}
-        base = self.cohort
+        base, who = self.cohort, ""
         if among:
             base = base.semi_join(self.list_days(among).select("person"), "person")
-        size = self._count("patients that features must be frequent among", base)
+            who = " with one of the features that others must be frequent among"
+        (counted,) = self.run(
+            "patients that features must be frequent among", base.aggregate(n=base.count())
+        )
+        size = int(counted["n"][0].as_py())
+        self.steps[-1] = self.steps[-1]._replace(rows=size)
         if size == 0:
             named = " or ".join(one.column for one in among)[:120]
             raise RecordsError(
@@ -298,10 +300,12 @@ class _Counter:
             asked = [one for one in patterns if one.domain == domain]
             days = self.list_days(asked).semi_join(base, "person")
             query = days.group_by("feature").aggregate(n=days.person.nunique())
-            least = max(share * size, fewest)
-            names = self._list_frequent(f"{domain} features", query, least, asked)
-            kept += [Request(f"{domain}:{name}", domain, name, "name") for name in names[0]]
-            found[domain] = (len(names[0]), names[1])
+            tables = list(self.run(f"{domain} features", query))
+            having = {row["feature"]: row["n"] for table in tables for row in table.to_pylist()}
+            reject_unmatched(having, asked, self.propose, who)
+            names = sorted(x for x, n in having.items() if n >= max(share * size, fewest))
+            kept += [Request(f"{domain}:{name}", domain, name, "name") for name in names]
+            found[domain] = (len(names), len(having))
         return replace(request, features=tuple(kept), screen=NO_SCREEN), found
 
     def propose(self, one: Request) -> str:
@@ -322,23 +326,6 @@ class _Counter:
                 found = self.propose(one)
                 if "without dots" in found:
                     warn_user(f"no patient has the code {one.column[:60]}; {found}", UnelisaWarning)
-
-    def _count(self, what: str, people: Any) -> int:
-        """Return the number of some persons, also as the rows of the step."""
-        (found,) = self.run(what, people.aggregate(n=people.count()))
-        number = int(found["n"][0].as_py())
-        self.steps[-1] = self.steps[-1]._replace(rows=number)
-        return number
-
-    def _list_frequent(
-        self, what: str, query: Any, least: float, asked: Sequence[Request]
-    ) -> tuple[list[str], int]:
-        """Return the features that enough patients have, in order, and the number of all."""
-        rows = [row for batch in self.run(what, query) for row in batch.to_pylist()]
-        who = " with one of the features that others must be frequent among"
-        who = who if self.request.screen.among else ""
-        reject_unmatched([row["feature"] for row in rows], asked, self.propose, who)
-        return sorted(row["feature"] for row in rows if row["n"] >= least), len(rows)
 
     def run(self, what: str, expression: Any) -> Iterator[Any]:
         """Yield the result of a query as Arrow tables, and report progress."""

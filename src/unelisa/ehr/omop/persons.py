@@ -1,6 +1,6 @@
 """Patients: who was observed and can have the disease, how cases differ, and flawed records."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -47,11 +47,9 @@ class Persons(NamedTuple):
 
     observed: Flags | None  # whether in the window; None: there is no table observation_period
     possible: Flags  # whether sex and age allow the disease; unknown ones do
-    # concept of the sex, age on the index day or the first observed day, and year of birth; NaN if
-    # unknown
-    sex: Floats | None = None
-    age: Floats | None = None
-    born: Floats | None = None
+    sex: Floats | None = None  # its concept; NaN if unknown, as in the others
+    age: Floats | None = None  # in years, on the index day or the first observed day
+    born: Floats | None = None  # year of birth
 
     @property
     def eligible(self) -> Flags:
@@ -88,23 +86,43 @@ def describe_persons(
 
     `spans` are the days around an index day that count, as in `records.list_spans`.
     """
-    observed, periods = None, None
-    ends = None if spans is None else _fetch(spans, "dating the index days").reindex(persons)
+    observed = None
+    years: list[Any] = [float("nan") if day is None else float(day.year) for day in window]
     if "observation_period" in tables:
-        periods = _list_periods(tables, window, spans).reindex(persons)
-        periods = _clip(periods, ends)
-        observed = periods["first"].notna().to_numpy()
+        periods = _observe(list_periods(tables), window, spans)
+        days = _fetch(periods, "reading the observation periods").dropna().reindex(persons)
+        observed = days["first"].notna().to_numpy()
+        years = [days[name].dt.year.to_numpy(float) for name in ("first", "last")]
     people = _list_people(tables, needed=limits != Limits())
     if people is None:
         return Persons(observed, np.ones(len(persons), dtype=bool))
     people = people.reindex(persons)
-    first, last = _years(periods, window)
-    if ends is not None:
-        first = last = ends["index"].dt.year.to_numpy(float)
+    if spans is not None:
+        index = _fetch(spans.select("person", "index"), "dating the index days").reindex(persons)
+        years = [index["index"].dt.year.to_numpy(float)] * 2
     born = people["born"].to_numpy(dtype=np.float64)
-    possible = _allow(people, (first - born, last - born), limits)
-    sex, age = people["sex"].to_numpy(dtype=np.float64), np.asarray(first - born, dtype=np.float64)
-    return Persons(observed, possible, sex, age, born)
+    youngest, oldest = (np.asarray(year - born, dtype=np.float64) for year in years)
+    possible = _allow(people, (youngest, oldest), limits)
+    return Persons(observed, possible, people["sex"].to_numpy(np.float64), youngest, born)
+
+
+def _observe(periods: Any, window: Window, spans: Any | None) -> Any:
+    """Return the first and last observed day that counts, per person."""
+    low, high = window
+    if spans is not None:
+        near = {f"near_{name}": name for name in spans.columns if name != "person"}
+        periods = periods.inner_join(spans.rename(near), "person")
+        low = periods.near_first if "near_first" in near else low
+        high = periods.near_last if "near_last" in near else high
+    if low is not None:
+        first = (periods["first"] < low).ifelse(low, periods["first"])
+        periods = periods.mutate(first=first).filter(periods["last"] >= low)
+    if high is not None:
+        last = (periods["last"] > high).ifelse(high, periods["last"])
+        periods = periods.mutate(last=last).filter(periods["first"] <= high)
+    return periods.group_by("person").aggregate(
+        first=periods["first"].min(), last=periods["last"].max()
+    )
 
 
 def date_anchors(
@@ -143,43 +161,6 @@ def list_periods(tables: OmopTables) -> Any:
     )
 
 
-def _list_periods(tables: OmopTables, window: Window, spans: Any | None) -> "pd.DataFrame":
-    """Return the first and last observed day in the window, per person."""
-    import pandas as pd  # noqa: PLC0415 - only tables need it
-
-    periods = list_periods(tables)
-    if window[0] is not None:
-        periods = periods.filter(periods["last"] >= window[0])
-    if window[1] is not None:
-        periods = periods.filter(periods["first"] <= window[1])
-    if spans is not None:
-        ends = {name: spans[name] for name in ("first", "last") if name in spans.columns}
-        near = spans.select("person", **{f"near_{name}": end for name, end in ends.items()})
-        periods = periods.inner_join(near, "person")
-        if "first" in ends:
-            periods = periods.filter(periods["last"] >= periods.near_first)
-        if "last" in ends:
-            periods = periods.filter(periods["first"] <= periods.near_last)
-    reach = periods.group_by("person").aggregate(
-        first=periods["first"].min(), last=periods["last"].max()
-    )
-    table = _fetch(reach, "reading the observation periods").dropna()
-    return table.clip(
-        lower=None if window[0] is None else pd.Timestamp(window[0]),
-        upper=None if window[1] is None else pd.Timestamp(window[1]),
-    )
-
-
-def _clip(periods: "pd.DataFrame", ends: "pd.DataFrame | None") -> "pd.DataFrame":
-    """Return the observed days of each person on the days around the index day."""
-    for name in () if ends is None else ({"first", "last"} & {*ends}):
-        end = ends[name]  # type: ignore[index]
-        for day in ("first", "last"):
-            outside = periods[day] < end if name == "first" else periods[day] > end
-            periods = periods.assign(**{day: periods[day].where(~outside, end)})
-    return periods
-
-
 def _list_people(tables: OmopTables, *, needed: bool) -> "pd.DataFrame | None":
     """Return sex and year of birth per person; None if the table lacks them and need not."""
     try:
@@ -209,14 +190,6 @@ def _allow(people: "pd.DataFrame", ages: tuple[Floats, Floats], limits: Limits) 
     return allowed
 
 
-def _years(periods: "pd.DataFrame | None", window: Window) -> tuple[Any, Any]:
-    """Return the first and last year of each person, or of the window; NaN if unknown."""
-    if periods is not None:
-        return periods["first"].dt.year.to_numpy(float), periods["last"].dt.year.to_numpy(float)
-    first, last = (float("nan") if day is None else float(day.year) for day in window)
-    return first, last
-
-
 class Flaw(NamedTuple):
     """A flaw of the records, and how many of them have it."""
 
@@ -232,11 +205,20 @@ class Flaw(NamedTuple):
 
 def list_flaws(tables: OmopTables, request: CountRequest, counts: PatientCounts) -> list[Flaw]:
     """Return the flaws that were looked for, also those that no record has."""
-    flaws = []
+    flaws, persons = [], counts.table.index
     if UTILIZATIONS["visit_count"][0] in tables:
-        absent = _count_without_visits(tables, request, counts.table.index)
-        flaws.append(Flaw("patients without a visit", absent, len(counts.table)))
-    for table, day in _list_dated(request):
+        visits: Any = list_contacts(tables, "visit_count", request.record_window)
+        visits = keep_spans(visits, list_spans(tables, request))
+        with explain_engine("looking for visits"):
+            seen = visits.select("person").distinct().to_pyarrow()["person"].to_numpy()
+        absent = int((~persons.isin(seen)).sum())
+        flaws.append(Flaw("patients without a visit", absent, len(persons)))
+    used = [DOMAINS[one.domain] for one in request.features]
+    # a mention has the day of its note
+    places = [("note" if one.table == "note_nlp" else one.table, one.day) for one in used]
+    if request.utilization is not None:
+        places.append(UTILIZATIONS[request.utilization])
+    for table, day in dict.fromkeys(places):
         flaws += _check_dates(tables, table, day)
     for domain, (records, days) in counts.repeated.items():
         what = f"{domain} records that repeat patient, feature and day"
@@ -244,45 +226,22 @@ def list_flaws(tables: OmopTables, request: CountRequest, counts: PatientCounts)
     return flaws
 
 
-def _list_dated(request: CountRequest) -> list[tuple[str, str]]:
-    """Return the tables that were counted, and the column with the day; a mention has a note's."""
-    used = [DOMAINS[one.domain] for one in request.features]
-    places = [("note" if one.table == "note_nlp" else one.table, one.day) for one in used]
-    if request.utilization is not None:
-        places.append(UTILIZATIONS[request.utilization])
-    return list(dict.fromkeys(places))
-
-
-def _check_dates(tables: OmopTables, table: str, day: str) -> list[Flaw]:
-    """Return how many records of a table are in the future, and how many have no date."""
-    records = tables.take(table, day=day)
-    records = records.select(day=as_day(records.day))
-    sums = records.aggregate(
-        n=records.count(),
-        future=(records.day > _today()).sum(),
-        undated=records.day.isnull().sum(),
-    )
+def _check_dates(tables: OmopTables, table: str, day: str) -> Iterator[Flaw]:
+    """Yield how many records of a table are in the future, and how many have no date."""
+    days = as_day(tables.take(table, day=day).day)
+    wrong = {
+        "with a date in the future": (days > _today()).sum(),
+        "without a date": days.isnull().sum(),
+    }
+    sums = days.as_table().aggregate(days.count() + days.isnull().sum(), **wrong)
     with explain_engine(f"checking the dates of {table}"):
-        (found,) = sums.to_pyarrow().to_pylist()
-    return [
-        Flaw(f"{table} records with a date in the future", int(found["future"] or 0), found["n"]),
-        Flaw(f"{table} records without a date", int(found["undated"] or 0), found["n"]),
-    ]
+        ((of, *numbers),) = (row.values() for row in sums.to_pyarrow().to_pylist())
+    for what, number in zip(wrong, numbers, strict=True):
+        yield Flaw(f"{table} records {what}", int(number or 0), int(of or 0))
 
 
 def _today() -> date:
     return datetime.now(UTC).date()
-
-
-def _count_without_visits(
-    tables: OmopTables, request: CountRequest, persons: "pd.Index[int]"
-) -> int:
-    """Return how many patients have no visit on the days that count."""
-    visits: Any = list_contacts(tables, "visit_count", request.record_window)
-    visits = keep_spans(visits, list_spans(tables, request))
-    with explain_engine("looking for visits"):
-        seen = visits.select("person").distinct().to_pyarrow()
-    return int((~persons.isin(seen["person"].to_numpy())).sum())
 
 
 FEWEST = 5  # patients behind a figure; fewer might be recognized
@@ -305,49 +264,35 @@ def describe_groups(
     out fewer than five patients. The features are the anchors and those that most cases, or most of
     the others, have.
     """
-    kinds = {"female": "share"}
-    rows = [_compare(name, kinds.get(name, "quartiles"), one, cases) for name, one in known.items()]
+    groups = {"cases": cases, "others": ~cases}
+    columns = [(name, name == "female", values) for name, values in known.items()]
     if utilization is not None:
-        rows.append(_compare(utilization, "quartiles", counts[utilization].to_numpy(), cases))
+        columns.append((utilization, False, counts[utilization].to_numpy()))
     names = [str(name) for name in counts if name != utilization]
-    present = {
-        group: _share_present(counts, names, chosen) for group, chosen in _split(cases).items()
+    present = {  # the share of each group who have a feature, column by column
+        group: np.array([(counts[name].to_numpy()[chosen] > 0).sum() for name in names])
+        / max(int(chosen.sum()), 1)
+        for group, chosen in groups.items()
     }
     order = [np.argsort(-shares, kind="stable")[:TOP] for shares in present.values()]
-    top = {
-        names[place]: place for places in order for place in places if names[place] not in anchors
-    }
-    for name in (*anchors, *sorted(top, key=lambda name: -present["cases"][top[name]])):
-        has = (counts[name].to_numpy() > 0).astype(np.float64)
-        rows.append(_compare(name, "share", has, cases))
+    top = dict.fromkeys(place for places in order for place in places.tolist())
+    frequent = sorted(top, key=lambda place: -present["cases"][place])
+    listed = (*anchors, *(names[k] for k in frequent if names[k] not in anchors))
+    columns += [(name, True, counts[name].to_numpy() > 0) for name in listed]
+    rows: list[Row] = []
+    for name, shared, values in columns:
+        row: Row = {"name": name, "kind": "share" if shared else "quartiles"}
+        for group, chosen in groups.items():
+            found = np.empty(0) if values is None else np.asarray(values, dtype=np.float64)[chosen]
+            row[group] = _summarize(found[~np.isnan(found)], shared)
+        rows.append(row)
     return [row for row in rows if row["cases"] is not None or row["others"] is not None]
 
 
-def _split(cases: Flags) -> dict[str, Flags]:
-    return {"cases": cases, "others": ~cases}
-
-
-def _share_present(counts: "pd.DataFrame", names: Sequence[str], chosen: Flags) -> Floats:
-    """Return the share of some patients who have each feature, column by column."""
-    n = max(int(chosen.sum()), 1)
-    return np.array([(counts[name].to_numpy()[chosen] > 0).sum() / n for name in names])
-
-
-def _compare(name: str, kind: str, values: Any, cases: Flags) -> Row:
-    figure = _quartiles if kind == "quartiles" else _share
-    row: Row = {"name": name, "kind": kind}
-    for group, chosen in _split(cases).items():
-        known = np.empty(0) if values is None else np.asarray(values, dtype=np.float64)[chosen]
-        row[group] = figure(known[~np.isnan(known)])
-    return row
-
-
-def _quartiles(known: Floats) -> list[float] | None:
-    return None if len(known) < FEWEST else [float(q) for q in np.quantile(known, QUARTILES)]
-
-
-def _share(known: Floats) -> float | None:
-    """Return the share of ones; None if so few have it, or do not, that they might be found."""
+def _summarize(known: Floats, shared: bool) -> list[float] | float | None:
+    """Return the share of ones, or the quartiles; None where so few have it that it shows them."""
+    if not shared:
+        return np.quantile(known, QUARTILES).tolist() if len(known) >= FEWEST else None
     ones = int(known.sum())
     few = any(0 < n < FEWEST for n in (ones, len(known) - ones)) or not len(known)
     return None if few else ones / len(known)

@@ -15,7 +15,6 @@ from unelisa.ehr.omop.requests import (
     DOMAINS,
     UTILIZATIONS,
     CountRequest,
-    Cut,
     Domain,
     Request,
     Window,
@@ -169,26 +168,20 @@ def list_descendants(tables: OmopTables) -> Any:
 
 def _find_days(records: Any, requests: Sequence[Request], tables: OmopTables) -> Iterator[Any]:
     """Yield the days of the features of one domain, in one or more tables."""
-    for cut in dict.fromkeys(one.cut for one in requests):
-        asked = [one for one in requests if one.cut == cut]
-        kept = _keep_values(records, cut)
-        by_text = [one for one in asked if one.concept is None]
-        for one in asked:
-            if one not in by_text:
-                yield _days_by_number(kept, one, tables)
-        if by_text:
-            yield from _days_by_text(_name_records(kept, tables, by_text), by_text)
-
-
-def _keep_values(records: Any, cut: Cut | None) -> Any:
-    """Return the records whose measured value meets a condition, where they have values."""
     import ibis  # noqa: PLC0415 - optional
 
-    if cut is None or "value" not in records.columns:
-        return records
-    # as text: Ibis compiles a number for some engines only if their drivers are installed
-    bound = ibis.literal(f"{cut.bound:.12g}").cast("float64")
-    return records.filter(_COMPARE[cut.sign](records.value, bound))
+    for cut in dict.fromkeys(one.cut for one in requests):
+        asked, kept = [one for one in requests if one.cut == cut], records
+        if cut is not None and "value" in records.columns:
+            # as text: Ibis compiles a number for some engines only if their drivers are installed
+            bound = ibis.literal(f"{cut.bound:.12g}").cast("float64")
+            kept = records.filter(_COMPARE[cut.sign](records.value, bound))
+        for one in asked:
+            if one.concept is not None:
+                yield _label(_keep_concept(kept, one, tables), one.label)
+        by_text = [one for one in asked if one.concept is None]
+        if by_text:
+            yield from _days_by_text(_name_records(kept, tables, by_text), by_text)
 
 
 def _unite(parts: list[Any], kinds: dict[str, str]) -> Any:
@@ -227,16 +220,10 @@ def _list_records(tables: OmopTables, kind: str, window: Window, valued: bool = 
     if kind == "NLP":
         records = _list_mentions(tables)
     else:
-        code = {"code": domain.code} if domain.coded and domain.code else {}
-        value = {"value": domain.value} if valued and domain.value else {}
-        records = tables.take(
-            domain.table,
-            person="person_id",
-            day=domain.day,
-            concept=domain.concept,
-            **code,
-            **value,
-        )
+        columns = {"person": "person_id", "day": domain.day, "concept": domain.concept}
+        columns |= {"code": domain.code} if domain.coded and domain.code else {}
+        columns |= {"value": domain.value} if valued and domain.value else {}
+        records = tables.take(domain.table, **columns)
     if valued:
         records = records.mutate(value=as_value(records.value))
     numbers = {name: as_number(records[name]) for name in ("person", "concept")}
@@ -328,23 +315,19 @@ def _days_by_text(named: Any, requests: Sequence[Request]) -> Iterator[Any]:
 def _match(name: Any, requests: Sequence[Request]) -> Any:
     """Return whether a name is requested; Ibis escapes literals, so quotes are safe."""
     whole = [one.code for one in requests if one.reach in {"one", "name"}]
+    starts = [one.code for one in requests if one.reach in {"each", "together"}]
     wanted = [name.isin(whole)] if whole else []
-    wanted += [_starts(name, one.code) for one in requests if one.reach in {"each", "together"}]
+    # not LIKE, as some engines would compile startswith: an underscore in a code is not a wildcard
+    wanted += [name.left(len(one)) == one if one else name.notnull() for one in starts]
     return reduce(or_, wanted)
 
 
-def _starts(name: Any, start: str) -> Any:
-    # not LIKE, as some engines would compile startswith: an underscore in a code is not a wildcard
-    return name.left(len(start)) == start if start else name.notnull()
-
-
-def _days_by_number(records: Any, request: Request, tables: OmopTables) -> Any:
-    """Return the days of a concept, or of it and its descendants."""
+def _keep_concept(records: Any, request: Request, tables: OmopTables) -> Any:
+    """Return the records of a concept, or of it and its descendants."""
     if request.reach == "one":
-        return _label(records.filter(records.concept == request.concept), request.label)
+        return records.filter(records.concept == request.concept)
     below = list_descendants(tables)
-    below = below.filter(below.above == request.concept)
-    return _label(records.semi_join(below, "concept"), request.label)
+    return records.semi_join(below.filter(below.above == request.concept), "concept")
 
 
 def _label(records: Any, feature: str) -> Any:

@@ -26,7 +26,8 @@ _ROOT |= {"QualifiedLimit", "ExpressionLimit", "CensoringCriteria"}
 _HARMLESS = {"Title", "CollapseSettings", "cdmVersionRange", "CdmVersionRange"}
 _SIGNS = {0: "=", 1: "<=", 2: ">="}
 _OPERATORS = ("lt", "lte", "eq", "!eq", "gt", "gte", "bt", "!bt")
-_COUNTED = ("DOMAIN_CONCEPT", "START_DATE", "VISIT_ID")  # of which distinct ones are counted
+# of which distinct ones are counted: the columns in members.py
+_COUNTED = {"DOMAIN_CONCEPT": "concept", "START_DATE": "start", "VISIT_ID": "visit"}
 _PEOPLE = {
     "Age": "age",
     "Gender": "gender_concept_id",
@@ -124,10 +125,8 @@ def _describe(criterion: str, kind: str, filters: dict[str, str]) -> Table:
 CRITERIA = {key: _describe(key, *row) for key, row in _CRITERIA.items()}
 
 
-class ConceptSet(NamedTuple):
-    """Concepts: number, with descendants, excluded, with what is mapped to it."""
-
-    items: tuple[tuple[int, bool, bool, bool], ...]
+# concepts of a set: number, with descendants, excluded, with what is mapped to it
+ConceptSet = tuple[tuple[int, bool, bool, bool], ...]
 
 
 class Filter(NamedTuple):
@@ -245,18 +244,15 @@ def parse_definition(content: Mapping[str, Any]) -> CohortDefinition:
     _refuse(content, _ROOT | _HARMLESS, "the cohort definition")
     primary = content["PrimaryCriteria"]
     _refuse(primary, {"CriteriaList", "ObservationWindow", "PrimaryCriteriaLimit"}, "its entry")
-    window = primary.get("ObservationWindow") or {}
-    _refuse(window, {"PriorDays", "PostDays"}, "ObservationWindow")
+    window, sides = primary.get("ObservationWindow") or {}, ("PriorDays", "PostDays")
+    _refuse(window, {*sides}, "ObservationWindow")
     if not primary["CriteriaList"]:
         raise ModelError("the cohort definition has no initial event: name one in ATLAS")
     additional = content.get("AdditionalCriteria")
     definition = CohortDefinition(
         _read_sets(content.get("ConceptSets") or ()),
         tuple(_read_criterion(one) for one in primary["CriteriaList"]),
-        (
-            _read_number(window.get("PriorDays") or 0, 0),
-            _read_number(window.get("PostDays") or 0, 0),
-        ),
+        tuple(_read_number(window.get(side) or 0, 0) for side in sides),  # type: ignore[arg-type]
         _read_limit(primary, "PrimaryCriteriaLimit"),
         _read_group(additional) if additional else None,
         _read_limit(content, "QualifiedLimit") if additional else "all",
@@ -265,7 +261,7 @@ def parse_definition(content: Mapping[str, Any]) -> CohortDefinition:
         _read_end_strategy(content.get("EndStrategy") or {}),
         tuple(_read_criterion(one) for one in content.get("CensoringCriteria") or ()),
     )
-    _check_sets(definition)
+    _check_sets(definition, definition.concept_sets)
     return definition
 
 
@@ -306,37 +302,33 @@ def _refuse(part: Mapping[str, Any], known: set[str], where: str) -> None:
 
 
 def _read_sets(content: Sequence[Mapping[str, Any]]) -> dict[int, ConceptSet]:
-    sets = {_read_number(one["id"]): _read_set(one) for one in content}
-    if len(sets) < len(content):
-        raise ModelError("two concept sets have the same number: number them anew in ATLAS")
+    sets: dict[int, ConceptSet] = {}
+    for one in content:
+        number, written = _read_number(one["id"]), one["expression"]["items"]
+        if number in sets:
+            raise ModelError("two concept sets have the same number: number them anew in ATLAS")
+        if len(written) > MOST_CONCEPTS:
+            raise ModelError(
+                f"a concept set has more than {MOST_CONCEPTS:,} concepts: name those above"
+            )
+        sets[number] = tuple(map(_read_concept, written))
     return sets
 
 
-def _read_set(content: Mapping[str, Any]) -> ConceptSet:
-    items = []
+def _read_concept(item: Mapping[str, Any]) -> tuple[int, bool, bool, bool]:
     known = ("includeDescendants", "isExcluded", "includeMapped")
-    if len(content["expression"]["items"]) > MOST_CONCEPTS:
-        raise ModelError(
-            f"a concept set has more than {MOST_CONCEPTS:,} concepts: name those above"
-        )
-    for item in content["expression"]["items"]:
-        _refuse(item, {"concept", *known}, "a concept set")
-        deep, out, mapped = (_read_flag(item.get(key)) for key in known)
-        items.append((_read_number(item["concept"]["CONCEPT_ID"]), deep, out, mapped))
-    return ConceptSet(tuple(items))
+    _refuse(item, {"concept", *known}, "a concept set")
+    deep, out, mapped = (_read_flag(item.get(key)) for key in known)
+    return _read_number(item["concept"]["CONCEPT_ID"]), deep, out, mapped
 
 
-def _check_sets(part: Any, sets: "dict[int, ConceptSet] | None" = None) -> None:
+def _check_sets(part: Any, sets: Mapping[int, ConceptSet]) -> None:
     """Refuse a criterion whose concept set is absent: it would select nobody."""
-    if isinstance(part, CohortDefinition):
-        sets = part.concept_sets
     if isinstance(part, Criterion):
-        for number in (part.concepts, part.source):
-            if number is not None and number not in (sets or {}):
-                raise ModelError(f"the cohort definition has no concept set {number}")
-    if isinstance(part, tuple):
-        for one in part:
-            _check_sets(one, sets)
+        for number in {part.concepts, part.source} - {None, *sets}:
+            raise ModelError(f"the cohort definition has no concept set {number}")
+    for one in part if isinstance(part, tuple) else ():
+        _check_sets(one, sets)
 
 
 def _read_criterion(content: Mapping[str, Any], depth: int = 0) -> Criterion:
@@ -351,15 +343,10 @@ def _read_criterion(content: Mapping[str, Any], depth: int = 0) -> Criterion:
     number, origin = (
         None if what.get(key) is None else _read_number(what[key]) for key in ("CodesetId", source)
     )
-    group = what.get("CorrelatedCriteria")
-    return Criterion(
-        domain,
-        number,
-        origin,
-        _read_flag(what.get("First")),
-        _read_filters(what, table.filters),
-        _read_group(group, depth + 1) if group else None,
-    )
+    first, group = _read_flag(what.get("First")), what.get("CorrelatedCriteria")
+    filters = _read_filters(what, table.filters)
+    around = _read_group(group, depth + 1) if group else None
+    return Criterion(domain, number, origin, first, filters, around)
 
 
 def _read_filters(content: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[Filter, ...]:
@@ -367,13 +354,11 @@ def _read_filters(content: Mapping[str, Any], columns: Mapping[str, str]) -> tup
     found = []
     for key, column in columns.items():
         value = content.get(key)
-        if _is_empty(value):
-            continue
-        if isinstance(value, list):
+        if isinstance(value, list) and value:
             numbers = tuple(float(_read_number(one["CONCEPT_ID"])) for one in value)
             out = _read_flag(content.get(f"{key}Exclude"))
             found.append(Filter(column, "!in" if out else "in", numbers))
-        else:
+        elif not _is_empty(value):
             found.append(_read_range(value, column, key))
     return tuple(found)
 
@@ -385,18 +370,17 @@ def _read_range(content: Any, column: str, key: str) -> Filter:
     if sign not in _OPERATORS:
         raise ModelError(f"Op {str(sign)[:40]} of {key} is not supported")
     ends = ("Value", "Extent") if sign.endswith("bt") else ("Value",)
-    if key.endswith("Date"):
-        days = (date.fromisoformat(content[end]) - date(1970, 1, 1) for end in ends)
-        return Filter(column, sign, tuple(float(one.days) for one in days))
-    if column in {"age", "length"}:
-        return Filter(column, sign, tuple(float(_read_number(content[end])) for end in ends))
-    return Filter(column, sign, tuple(_read_decimal(content[end]) for end in ends))
-
-
-def _read_decimal(value: Any) -> float:
-    if isinstance(value, bool) or not abs(float(value)) <= LARGEST_NUMBER:
-        raise ValueError
-    return float(f"{float(value):.4f}")
+    values = []
+    for value in (content[end] for end in ends):
+        if key.endswith("Date"):
+            values.append(float((date.fromisoformat(value) - date(1970, 1, 1)).days))
+        elif column in {"age", "length"}:
+            values.append(float(_read_number(value)))
+        elif isinstance(value, bool) or not abs(float(value)) <= LARGEST_NUMBER:
+            raise ValueError
+        else:
+            values.append(float(f"{float(value):.4f}"))
+    return Filter(column, sign, tuple(values))
 
 
 def _read_group(content: Mapping[str, Any], depth: int = 0) -> Group:
@@ -407,7 +391,9 @@ def _read_group(content: Mapping[str, Any], depth: int = 0) -> Group:
     members: list[Occurrence | Demographics | Group] = [
         _read_occurrence(one, depth) for one in content.get("CriteriaList") or ()
     ]
-    members += [_read_demographics(one) for one in content.get("DemographicCriteriaList") or ()]
+    for one in content.get("DemographicCriteriaList") or ():
+        _refuse(one, set(_PEOPLE), "a demographic criterion")
+        members.append(Demographics(_read_filters(one, _PEOPLE)))
     members += [_read_group(one, depth + 1) for one in content.get("Groups") or ()]
     n, kind = len(members), str(content.get("Type")).upper()
     if kind not in {"ALL", "ANY", "AT_LEAST", "AT_MOST"}:
@@ -418,11 +404,6 @@ def _read_group(content: Mapping[str, Any], depth: int = 0) -> Group:
         return Group(n if kind == "ALL" else 1, n, tuple(members))
     count = _read_number(content["Count"], 0)
     return Group(*((count, n) if kind == "AT_LEAST" else (0, count)), tuple(members))
-
-
-def _read_demographics(content: Mapping[str, Any]) -> Demographics:
-    _refuse(content, set(_PEOPLE), "a demographic criterion")
-    return Demographics(_read_filters(content, _PEOPLE))
 
 
 def _read_occurrence(content: Mapping[str, Any], depth: int) -> Occurrence:
@@ -436,9 +417,10 @@ def _read_occurrence(content: Mapping[str, Any], depth: int) -> Occurrence:
     _refuse(times, {"Type", "Count", "IsDistinct", "CountColumn"}, "Occurrence")
     distinct = None
     if _read_flag(times.get("IsDistinct")):
-        distinct = times.get("CountColumn") or _COUNTED[0]
-        if distinct not in _COUNTED:
-            raise ModelError(f"CountColumn {str(distinct)[:40]} is not supported")
+        column = times.get("CountColumn") or "DOMAIN_CONCEPT"
+        if column not in _COUNTED:
+            raise ModelError(f"CountColumn {str(column)[:40]} is not supported")
+        distinct = _COUNTED[column]
     return Occurrence(
         _read_criterion(content["Criteria"], depth),
         _SIGNS[_read_number(times["Type"])],

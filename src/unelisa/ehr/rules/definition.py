@@ -91,7 +91,7 @@ def parse_rule(text: str) -> Rule:
     if len(text) > LONGEST:
         raise ModelError(f"a rule has more than {LONGEST:,} characters; write it more simply")
     reader = _Reader(text)
-    rule = reader.read_any()
+    rule = reader.read()
     if reader.token is not None:
         raise reader.complain("an end, 'and' or 'or'")
     return rule if isinstance(rule, Rule) else Rule(1, (rule,))
@@ -131,20 +131,16 @@ class _Reader:
             'write it like ICD:714.0 >= 2 and (NLP:joint pain or "NLP:nausea and vomiting")'
         )
 
-    def read_any(self) -> Rule | Condition:
-        return self._join("or", self._read_all)
-
-    def _read_all(self) -> Rule | Condition:
-        return self._join("and", self._read_part)
-
-    def _join(self, word: str, read: "Callable[[], Rule | Condition]") -> Rule | Condition:
-        parts = [read()]
-        while self.token == ("word", word):
-            self.advance()
-            parts.append(read())
+    def read(self, joined: str = "or") -> Rule | Condition:
+        """Read parts joined by "or", each of which is parts joined by "and"."""
+        parts: list[Rule | Condition] = []
+        while not parts or self.token == ("word", joined):
+            if parts:
+                self.advance()
+            parts.append(self.read("and") if joined == "or" else self._read_part())
         if len(parts) == 1:
             return parts[0]
-        return Rule(1 if word == "or" else len(parts), tuple(parts))
+        return Rule(1 if joined == "or" else len(parts), tuple(parts))
 
     def _read_part(self) -> Rule | Condition:
         if self.token == ("word", "not"):
@@ -154,7 +150,7 @@ class _Reader:
             self._depth -= 1
             return found
         if self.token == ("mark", "("):
-            return self._read_list(most=1)[0]
+            return self._read_list(several=False)[0]
         if self.token is None or self.token[0] not in {"text", "quoted"}:
             raise self.complain("a feature")
         kind, name = self.token
@@ -167,14 +163,13 @@ class _Reader:
             return Rule(int(name), tuple(parts))
         return self._read_comparison(name)
 
-    def _read_list(self, most: int | None = None) -> list[Rule | Condition]:
-        """Read parts in parentheses, separated by commas."""
+    def _read_list(self, *, several: bool = True) -> list[Rule | Condition]:
+        """Read parts in parentheses, separated by commas if there may be several."""
         self._deepen()
-        self._expect("(")
-        parts = [self.read_any()]
-        while self.token == ("mark", ",") and most is None:
-            self.advance()
-            parts.append(self.read_any())
+        parts: list[Rule | Condition] = []
+        while not parts or (several and self.token == ("mark", ",")):
+            self._expect("," if parts else "(")
+            parts.append(self.read())
         self._expect(")")
         self._depth -= 1
         return parts

@@ -25,7 +25,7 @@ from unelisa.ehr.charts import ReviewedCharts, read_reviewed
 from unelisa.ehr.counts import read_counts
 from unelisa.ehr.phenotype import SHARED_JUDGES, Judges
 from unelisa.ehr.phenotyper import Phenotyper
-from unelisa.ehr.posterior import FEWEST_CHARTS
+from unelisa.ehr.posterior import FEWEST_CHARTS, find_sensitivity
 from unelisa.ehr.rules.definition import apply_rules, parse_rule
 from unelisa.errors import ModelError, ReliabilityWarning, VotesError, warn_user
 from unelisa.estimator import check_level
@@ -273,30 +273,22 @@ def correct_figures(
 ) -> tuple[Figures, NDArray[np.object_]]:
     """Return the figures by charts where at least ten are on a side of a rule, and what is left.
 
-    With a share f of flagged patients,
-
-        sensitivity = f PPV / (f PPV + (1 - f) (1 - NPV)),
-
-    and specificity likewise; both grow with PPV and NPV, so that their intervals follow.
+    Sensitivity and specificity grow with PPV and NPV, so that their intervals follow.
     """
     figures, reasons = Figures(*(part.copy() for part in figures)), reasons.copy()
-
-    def put(place: tuple[int, int], found: Sequence[float]) -> None:
-        for part, value in zip(figures, found, strict=True):
-            part[place] = value
-        reasons[place] = ""
-
     for rule, flagged in enumerate(flags.T):
         ppv = _review(judges.chances[0], flagged, charts, 1, level)
         npv = _review(1 - judges.chances[0], ~flagged, charts, -1, level)
-        for row, found in ((2, ppv), (3, npv)):
-            if found is not None:
-                put((row, rule), found)
+        found = {2: ppv, 3: npv}
         if ppv is not None and npv is not None:
-            share = float(flagged.mean())
-            pairs = [_turn(share, p, q) for p, q in zip(ppv, npv, strict=True)]
-            for row, found in enumerate(zip(*pairs, strict=True)):
-                put((row, rule), found)
+            share, pairs = float(flagged.mean()), list(zip(ppv, npv, strict=True))
+            found[0] = [find_sensitivity(share, p, 1 - share, q) for p, q in pairs]
+            found[1] = [find_sensitivity(1 - share, q, share, p) for p, q in pairs]
+        for row, values in found.items():
+            if values is not None:
+                for part, value in zip(figures, values, strict=True):
+                    part[row, rule] = value
+                reasons[row, rule] = ""
     return figures, reasons
 
 
@@ -312,13 +304,6 @@ def _review(
     return found, max(0.0, low - wrong), min(1.0, high + wrong)
 
 
-def _turn(share: float, ppv: float, npv: float) -> tuple[float, float]:
-    """Return sensitivity and specificity."""
-    found, missed = share * ppv, (1 - share) * (1 - npv)
-    cleared, false = (1 - share) * npv, share * (1 - ppv)
-    return found / max(found + missed, 1e-12), cleared / max(cleared + false, 1e-12)
-
-
 def _tabulate(names: list[str], figures: Figures, reasons: NDArray[np.object_]) -> Any:
     import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
 
@@ -327,10 +312,9 @@ def _tabulate(names: list[str], figures: Figures, reasons: NDArray[np.object_]) 
         for part, ending in zip(figures, ("", "_low", "_high"), strict=True):
             columns[quantity + ending] = np.where(reasons[row] == "", part[row], np.nan)
     columns["reason"] = [_explain(column) for column in reasons.T]
+    explained = list(zip(names, columns["reason"], strict=True))
     for reason in dict.fromkeys(filter(None, columns["reason"])):
-        which = [
-            name[:40] for name, why in zip(names, columns["reason"], strict=True) if why == reason
-        ]
+        which = [name[:40] for name, why in explained if why == reason]
         more = f" and {len(which) - 3} more" if len(which) > 3 else ""
         warn_user(
             f"not all quantities of the rules {', '.join(which[:3])}{more} can be estimated "

@@ -49,7 +49,6 @@ _FAR = 10_000_000  # days: beyond every date
 _STRIDE = 4 * _FAR  # between the days of two persons
 _MOST_PAIRS = 5_000_000  # of events and records that are compared at once
 _NO_VISIT = -(2**62)
-_COUNTED = {"DOMAIN_CONCEPT": "concept", "START_DATE": "start", "VISIT_ID": "visit"}
 # columns of other tables: where they are, and by which columns a record finds them
 _LOOKUPS = {
     "gender_concept_id": ("person", ("person",)),
@@ -289,47 +288,45 @@ class _Records:
                 visit = pairs[0]["visit"].to_numpy()
                 kept &= (visit == pairs[1]["visit"].to_numpy()) & (visit != _NO_VISIT)
             if wanted.distinct:
-                kept &= _mark_distinct(pairs, _COUNTED[wanted.distinct], kept)
+                kept &= _mark_distinct(pairs, wanted.distinct, kept)
             found += np.bincount(event[kept], minlength=len(events))
         return found
 
     def list_concepts(self, number: int) -> list[int]:
         """Return the concepts of a set that the vocabulary has; of descendants, the valid ones."""
         if number not in self._concepts:
-            items = self._sets[number].items
+            items = self._sets[number]
             chosen, excluded = (
-                self._resolve([item for item in items if item[2] == out]) for out in (False, True)
+                self._resolve(tuple(item for item in items if item[2] == out))
+                for out in (False, True)
             )
             self._concepts[number] = sorted(chosen - excluded) or [-1]  # no record has this
         return self._concepts[number]
 
-    def _resolve(self, items: Sequence[tuple[int, bool, bool, bool]]) -> set[int]:
+    def _resolve(self, items: ConceptSet) -> set[int]:
         found = self._expand(items)
-        mapped = self._expand([item for item in items if item[3]])
+        mapped = self._expand(tuple(item for item in items if item[3]))
         if not mapped:
             return found
-        links = self._tables.take(
-            "concept_relationship", concept="concept_id_1", to="concept_id_2",
-            kind="relationship_id", invalid="invalid_reason",
-        )  # fmt: skip
+        names = {"kind": "relationship_id", "invalid": "invalid_reason", "to": "concept_id_2"}
+        links = self._tables.take("concept_relationship", concept="concept_id_1", **names)
         links = links.filter((links.kind == "Maps to") & _is_valid(links.invalid))
-        links = links.filter(as_number(links.to).isin(sorted(mapped)))
-        return found | set(_fetch_concepts(links))
+        return found | _fetch_concepts(links.filter(as_number(links.to).isin(sorted(mapped))))
 
-    def _expand(self, items: Sequence[tuple[int, bool, bool, bool]]) -> set[int]:
+    def _expand(self, items: ConceptSet) -> set[int]:
         """Return concepts, and the valid descendants of those that are named with them."""
         if not items:
             return set()
         known = self._tables.take("concept", concept="concept_id", invalid="invalid_reason")
         named = known.filter(as_number(known.concept).isin(sorted({item[0] for item in items})))
-        found = set(_fetch_concepts(named))
+        found = _fetch_concepts(named)
         above = sorted({item[0] for item in items if item[1]})
         if above:
             links = list_descendants(self._tables)
             links = links.filter(links.above.isin(above)).select("concept")
             valid = known.filter(_is_valid(known.invalid))
             valid = valid.select(concept=as_number(valid.concept))
-            found |= set(_fetch_concepts(valid.semi_join(links, "concept")))
+            found |= _fetch_concepts(valid.semi_join(links, "concept"))
         return found
 
 
@@ -436,10 +433,9 @@ def _is_valid(reason: Any) -> Any:
     return reason.isnull() | (reason == "")
 
 
-def _fetch_concepts(table: Any) -> list[int]:
+def _fetch_concepts(table: Any) -> set[int]:
     found = _fetch(table.select(concept=as_number(table.concept)), "reading the concepts")
-    numbers: list[int] = found["concept"].tolist()
-    return numbers
+    return set(found["concept"].tolist())
 
 
 def _fetch(expression: Any, doing: str) -> "pd.DataFrame":

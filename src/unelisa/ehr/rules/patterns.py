@@ -1,7 +1,9 @@
-"""Tables of rule patterns: how many patients of a site have each combination of rules.
+"""How rules overlap, and what sites' tables of their patterns say of them.
 
-A table has a row per pattern c of k rules, 2^k in all, and nothing about a patient: counts below a
-threshold are written as "<10". They follow the model of Hui and Walter (1980): at site A
+A rule that contains another one is of its family. A pattern is a combination of rules; charts that
+settle what the rules disagree on are drawn by patterns. A site's table has a row per pattern c of k
+rules, 2^k in all, and nothing about a patient: counts below a threshold are written as "<10". They
+follow the model of Hui and Walter (1980): at site A
 
     E n_c = N_A (pi_A prod_r S_r(c_r) + (1 - pi_A) prod_r F_r(c_r)),
 
@@ -18,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc, gammaln, ndtri
 
+from unelisa.ehr.charts import ChartSample
 from unelisa.ehr.counts import FEWEST_SHOWN
 from unelisa.ehr.rules.evaluation import QUANTITIES
-from unelisa.ehr.rules.overlap import find_families
 from unelisa.errors import ModelError, ReliabilityWarning, VotesError, warn_user
 
 if TYPE_CHECKING:
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+IMPLIED = 0.99  # of a rule's patients within another: they are one family
+COMMON = 0.9  # a rule that flags more of all patients contains others by chance
+MOST_PATTERNS = 15  # that are described
 COUNT = "patients"  # the column of counts
 MOST_RULES = 12
 LARGEST_TABLE = 1_000_000  # bytes: 4,096 patterns take 200,000
@@ -59,6 +64,11 @@ class PatternFit(NamedTuple):
     sensitivity: Floats
     specificity: Floats
     counts: Floats
+
+    def expect(self, patterns: Flags) -> Floats:
+        """Return the probability of each pattern at each site."""
+        rates = np.stack([self.sensitivity, 1 - self.specificity])
+        return np.asarray(_join(self.prevalence, rates, patterns.astype(float)).sum(axis=0))
 
 
 def tabulate_patterns(names: Sequence[str], flags: Flags) -> "pd.DataFrame":
@@ -225,14 +235,10 @@ def _expect(mean: Floats, below: Floats) -> Floats:
 
 def _orient(fit: PatternFit) -> PatternFit:
     """Return the fit in which the rules, on the whole, speak for the disease."""
-    swapped = ((fit.sensitivity + fit.specificity).mean(axis=(1, 2)) < 1)[:, None]
-    deep = swapped[..., None]
-    return PatternFit(
-        np.where(swapped, 1 - fit.prevalence, fit.prevalence),
-        np.where(deep, 1 - fit.specificity, fit.sensitivity),
-        np.where(deep, 1 - fit.sensitivity, fit.specificity),
-        fit.counts,
-    )
+    swapped = (fit.sensitivity + fit.specificity).mean(axis=(1, 2)) < 1
+    other = PatternFit(1 - fit.prevalence, 1 - fit.specificity, 1 - fit.sensitivity, fit.counts)
+    pairs = zip(other, fit, strict=True)
+    return PatternFit(*(np.where(swapped.reshape(-1, *[1] * (b.ndim - 1)), a, b) for a, b in pairs))
 
 
 def evaluate_patterns(
@@ -250,7 +256,6 @@ def evaluate_patterns(
     of a family, of which the fit uses the one that flags most.
     """
     _check_same(tables)
-    _check_filled(tables)
     obstacle = find_obstacle(tables, own)
     if obstacle:
         return _tabulate(tables, {}, np.full(len(tables), np.nan), obstacle).assign(fit=np.nan)
@@ -265,7 +270,7 @@ def evaluate_patterns(
             ReliabilityWarning,
         )
     draws = _resample(fit, small, own, np.random.default_rng(random_state))
-    value = _list_figures(PatternFit(*(part[None] for part in fit)))[0]
+    value = _list_figures(fit)
     reach = float(ndtri((1 + level) / 2)) * np.nanstd(_list_figures(draws), 0)
     bounds = np.clip([value, value - reach, value + reach], 0, 1)
     found = _tabulate(tables, dict(zip(kept, bounds.T, strict=True)), fit.prevalence)
@@ -283,16 +288,16 @@ def test_fit(fit: PatternFit, tables: Sequence[PatternTable], own: bool) -> floa
     free = n_sites * (2**n_rules - 1) - n_parameters
     if free <= 0:
         return float("nan")
-    rates = np.stack([fit.sensitivity, 1 - fit.specificity])
-    cells = _join(fit.prevalence[None], rates[:, None], tables[0].patterns.astype(float))
-    expected = cells.sum(axis=0)[0] * fit.counts.sum(axis=1, keepdims=True)
+    expected = fit.expect(tables[0].patterns) * fit.counts.sum(axis=1, keepdims=True)
     seen = fit.counts > 0
     ratio = np.log(fit.counts[seen] / np.maximum(expected[seen], 1e-300))
     return float(chdtrc(free, max(2 * float(fit.counts[seen] @ ratio), 0.0)))
 
 
 def _check_same(tables: Sequence[PatternTable]) -> None:
-    for table in tables[1:]:
+    for table in tables:
+        if not _guess(table).any():
+            raise VotesError(f"the table of {table.site[:40]} counts no patient")
         if table.rules != tables[0].rules:
             raise VotesError(
                 f"the table of {table.site[:40]} has other rules than that of "
@@ -306,12 +311,6 @@ def _check_same(tables: Sequence[PatternTable]) -> None:
                 f"the tables of {one.site[:40]} and {other.site[:40]} are the same: give each site "
                 "once"
             )
-
-
-def _check_filled(tables: Sequence[PatternTable]) -> None:
-    for table in tables:
-        if not _guess(table).any():
-            raise VotesError(f"the table of {table.site[:40]} counts no patient")
 
 
 def _pick_rules(tables: Sequence[PatternTable]) -> list[int]:
@@ -340,22 +339,21 @@ def _resample(
 ) -> PatternFit:
     """Return fits to tables drawn from a fit, suppressed where the tables are."""
     patterns = tables[0].patterns
-    rates = np.stack([fit.sensitivity, 1 - fit.specificity])
-    cells = _join(fit.prevalence[None], rates[:, None], patterns.astype(float)).sum(axis=0)
-    drawn = rng.poisson(fit.counts.sum(axis=1)[:, None] * cells, (DRAWS, *fit.counts.shape))
+    means = fit.counts.sum(axis=1)[:, None] * fit.expect(patterns)
+    drawn = rng.poisson(means, (DRAWS, *fit.counts.shape))
     limits = np.array([table.suppressed_below.max() for table in tables])[:, None]
     below = np.where((drawn > 0) & (drawn < limits), limits, 0.0)
     return _run_em(drawn.astype(float), below, patterns, own)
 
 
 def _list_figures(fit: PatternFit) -> Floats:
-    """Return the figures: sets x quantities x sites x rules."""
+    """Return the figures, quantities x sites x rules, of one fit or of several."""
     prevalence, sensitivity, specificity = fit.prevalence[..., None], fit[1], fit[2]
     found, false = prevalence * sensitivity, (1 - prevalence) * (1 - specificity)
     missed, cleared = prevalence - found, 1 - prevalence - false
     with np.errstate(divide="ignore", invalid="ignore"):
         values = (found / (found + false), cleared / (cleared + missed))
-    return np.stack([sensitivity, specificity, *values], axis=1)
+    return np.stack([sensitivity, specificity, *values], axis=-3)
 
 
 def _tabulate(
@@ -377,3 +375,112 @@ def _tabulate(
             estimates = dict(zip(names, figures.tolist(), strict=True))
             rows.append({**row, **estimates, "reason": "" if r in found else obstacle})
     return pd.DataFrame(rows)
+
+
+def measure_overlap(flags: Flags) -> Floats:
+    """Return the share of each rule's patients (rows) whom each rule (columns) flags.
+
+    NaN for a rule that flags nobody.
+    """
+    weights = flags.astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(weights.T @ weights / weights.sum(axis=0)[:, None])
+
+
+def _hide_small(shares: Floats, flagged: NDArray[np.integer]) -> Floats:
+    """Return shares in whole percents; NaN where few patients are inside or outside of a rule."""
+    inside = np.rint(np.nan_to_num(shares) * flagged[:, None])
+    outside = flagged[:, None] - inside
+    small = [(part > 0) & (part < FEWEST_SHOWN) for part in (inside, outside)]
+    return np.where(small[0] | small[1], np.nan, np.round(shares, 2))
+
+
+def _find_within(patterns: Flags, counts: Floats) -> Flags:
+    """Return whether a rule (row) is within another one (column), or a copy of it."""
+    weights = counts[:, None] * patterns
+    both, alone = patterns.T.astype(float) @ weights, weights.sum(axis=0)
+    within = both / np.maximum(alone, 1e-12)[:, None] >= IMPLIED
+    rare = alone <= COMMON * counts.sum()
+    return np.asarray((within & rare[None, :]) | (within & within.T))
+
+
+def find_families(patterns: Flags, counts: Floats) -> list[int]:
+    """Return the family of each rule: rules that contain or repeat one another are in one."""
+    tied = _find_within(patterns, counts)
+    family = list(range(patterns.shape[1]))
+    for r, s in np.argwhere(tied | tied.T):
+        old, new = max(family[r], family[s]), min(family[r], family[s])
+        family = [new if one == old else one for one in family]
+    return family
+
+
+def list_implications(patterns: Flags, counts: Floats) -> list[tuple[int, int]]:
+    """Return pairs (r, s) of rules: r is within s, and no third rule stands between them."""
+    within = _find_within(patterns, counts)
+    np.fill_diagonal(within, False)
+    strictly = within & ~within.T
+    between = strictly.astype(int) @ strictly.astype(int) > 0
+    return [(int(r), int(s)) for r, s in np.argwhere(within & ~between)]
+
+
+def describe_overlap(names: Sequence[str], flags: Flags) -> dict[str, Any]:
+    """Return how many patients each rule flags, and how the rules overlap, as plain values.
+
+    No small number of patients in two rules can be worked out from these: an overlap of fewer than
+    `FEWEST_SHOWN` patients, or with fewer outside of it, is None and shares are whole percents;
+    patterns of fewer patients are None, and numbers of others, and of those on whom the rules
+    disagree, are multiples of `FEWEST_SHOWN`.
+    """
+    shares = _hide_small(measure_overlap(flags), flags.sum(axis=0))
+    patterns, counts = np.unique(flags, axis=0, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    families = np.array(find_families(patterns, counts.astype(np.float64)))
+    pairs = list_implications(patterns, counts.astype(np.float64))
+    shown = [k for k in order if patterns[k].any()][:MOST_PATTERNS]
+    return {
+        "patients": len(flags),
+        "flagged": dict(zip(names, flags.sum(axis=0).tolist(), strict=True)),
+        "disagree": _round_down((flags.any(axis=1) & ~flags.all(axis=1)).sum()),
+        "overlap": {
+            name: {
+                other: float(x) if np.isfinite(x) else None
+                for other, x in zip(names, row, strict=True)
+            }
+            for name, row in zip(names, shares, strict=True)
+        },
+        "families": [
+            [names[int(r)] for r in np.flatnonzero(families == k)]
+            for k in np.unique(families)
+            if (families == k).sum() > 1
+        ],
+        "within": [[names[r], names[s]] for r, s in pairs],
+        "patterns": [
+            {
+                "rules": [names[int(r)] for r in np.flatnonzero(patterns[k])],
+                "patients": _round_down(counts[k]) or None,
+            }
+            for k in shown
+        ],
+    }
+
+
+def _round_down(n: Any) -> int:
+    return int(n) // FEWEST_SHOWN * FEWEST_SHOWN
+
+
+def draw_by_pattern(flags: Flags, n: int, rng: np.random.Generator) -> ChartSample:
+    """Return about n patients, as many of each pattern of rules as there are, and shares drawn.
+
+    Rules disagree in most patterns, so most of these charts distinguish the rules; the shares let
+    all of them stand for all patients.
+    """
+    _, codes, sizes = np.unique(flags, axis=0, return_inverse=True, return_counts=True)
+    taken = np.zeros_like(sizes)
+    # small patterns are taken whole, and the others share what is left
+    for place, left in zip(np.argsort(sizes), range(len(sizes), 0, -1), strict=True):
+        taken[place] = min(sizes[place], -(-(n - taken.sum()) // left))
+    rows = np.concatenate(
+        [rng.choice(np.flatnonzero(codes == k), take, False) for k, take in enumerate(taken)]
+    )
+    order = np.argsort(rows)
+    return ChartSample(rows[order], np.repeat(taken / sizes, taken)[order])

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.errors import VotesError
-from unelisa.kernels.ballots import weigh_ballots
-from unelisa.kernels.blas import one_blas_thread
+from unelisa.kernels.tally import weigh_ballots
+from unelisa.kernels.threads import one_blas_thread
 from unelisa.latent.crowd import Crowd
 from unelisa.latent.edges.network import (
     Newton,
@@ -68,7 +68,8 @@ class EdgesReading(Reading):
 
     def think(self, ballots: Ballots) -> Floats:
         """Return plus and minus theta_0 + sum_s a_s f_is. A pass."""
-        said = self.model.field + weigh_ballots(*ballots[:3], self.model.weights)
+        weights = self.model.weights
+        said = self.model.field + weigh_ballots(ballots[:3], weights, 0 * weights)
         return np.stack([-said, said], axis=1)
 
     def needs_turning(self) -> bool:

@@ -1,7 +1,7 @@
 """A simulated datamart as an OMOP database in DuckDB: the dated records behind every count.
 
-A count x becomes x days of care. Records that must not be counted are included too: codes repeated
-on one day, and mentions that are negated, hypothetical, or about a relative.
+A count x becomes x days of care. Records that must not be counted are included: codes repeated on
+one day, and mentions that are negated, hypothetical, or about a relative.
 """
 
 import errno
@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.ehr.datamart.patients import (
+from unelisa.ehr.datamart import (
     FEATURES,
     MAIN_CODE,
     MAIN_CONCEPT,
     UTILIZATION,
+    Integers,
     SimulatedEhr,
 )
 from unelisa.errors import missing_extra
@@ -30,7 +31,7 @@ TABLES = {
     found[1]: found[0]
     for found in re.finditer(
         r"CREATE TABLE (\w+) \(.*?\);",
-        files("unelisa.ehr.datamart").joinpath("cdm54.sql").read_text(encoding="utf-8"),
+        files("unelisa.ehr.omop").joinpath("cdm54.sql").read_text(encoding="utf-8"),
         re.DOTALL,
     )
 }
@@ -38,10 +39,40 @@ Advance = Callable[[str, int], None]  # table, rows written
 Block = Mapping[str, Any]  # rows of a table: column -> list or array, or one value for all rows
 
 RHEUMATOID_ARTHRITIS = 80809  # the standard concept
-INFLAMMATORY_ARTHRITIS = 2_000_000_001  # its parent; numbers over two billion are site-specific
-ANTI_CCP_TEST = 2_000_000_002
+# numbers over two billion are site-specific
+INFLAMMATORY_ARTHRITIS, ANTI_CCP_TEST = 2_000_000_001, 2_000_000_002  # its parent; a test
 _FIRST_CODE, _FIRST_TERM = 2_000_001_000, 2_000_002_000
 ANTI_CCP_NAME = "anti-cyclic citrullinated peptide test"
+FIRST_DAY, N_DAYS = np.datetime64("2000-01-01", "D"), 5844  # sixteen years
+# standard concepts
+OUTPATIENT_VISIT, FEMALE, MALE, ENGLISH, UTF8 = 9202, 8532, 8507, 4180186, 32678
+FROM_RECORDS, CLINIC_NOTE, CDM_54 = 32817, 44814640, 756265
+# term_exists and term_modifiers of mentions: the first count; the others do not describe the
+# patient now, which in the last two only the modifiers say
+_MENTIONED = (
+    ("Y", None),
+    ("N", "negation=true"),
+    ("N", "subject=family member"),
+    (None, "conditional=true"),
+    ("Y", "negation=false, subject=mother"),
+)
+_REVIEWED: Block = {
+    "cohort_definition_id": [1],
+    "cohort_definition_name": "charts reviewed",
+    "definition_type_concept_id": 0,
+    "subject_concept_id": 0,
+}
+_SOURCE: Block = {
+    "cdm_source_name": ["simulated rheumatoid arthritis datamart"],
+    "cdm_source_abbreviation": "simulated",
+    "cdm_holder": "unelisa",
+    "source_description": "no patient of this database exists",
+    "source_release_date": "2026-01-01",
+    "cdm_release_date": "2026-01-01",
+    "cdm_version": "5.4",
+    "cdm_version_concept_id": CDM_54,
+    "vocabulary_version": "simulated",
+}
 
 
 def write_datamart(
@@ -100,21 +131,17 @@ class Term(NamedTuple):
     feature: str
     text: str
     concept: int
-    source_concept: int
+    source_concept: int  # of a code; 0 for what notes mention
 
 
-def _list_terms() -> Iterator[Term]:
-    for i, feature in enumerate(FEATURES):
-        kind, text = feature.name.split(":", 1)
-        if kind == "ICD":
-            standard = RHEUMATOID_ARTHRITIS if text == MAIN_CODE else _FIRST_CODE + 500 + i
-            yield Term(feature.name, text, standard, _FIRST_CODE + i)
-        else:
-            concept = RHEUMATOID_ARTHRITIS if text == MAIN_CONCEPT else _FIRST_TERM + i
-            yield Term(feature.name, text, concept, 0)
+def _describe_term(place: int, feature: str) -> Term:
+    kind, _, text = feature.partition(":")
+    own = {"ICD": _FIRST_CODE + 500 + place, "NLP": _FIRST_TERM + place}[kind]
+    concept = RHEUMATOID_ARTHRITIS if text in {MAIN_CODE, MAIN_CONCEPT} else own
+    return Term(feature, text, concept, _FIRST_CODE + place if kind == "ICD" else 0)
 
 
-TERMS: tuple[Term, ...] = tuple(_list_terms())
+TERMS = tuple(_describe_term(place, one.name) for place, one in enumerate(FEATURES))
 CODES = tuple(term for term in TERMS if term.source_concept)
 MENTIONS = tuple(term for term in TERMS if not term.source_concept)
 
@@ -126,16 +153,14 @@ def list_concepts() -> Block:
         (INFLAMMATORY_ARTHRITIS, "Inflammatory arthritis", "Condition", "Simulated", "ia"),
         (ANTI_CCP_TEST, ANTI_CCP_NAME.capitalize(), "Measurement", "Simulated", "ccp"),
     ]
-    for code in CODES:
-        rows.append((code.source_concept, f"Code {code.text}", "Condition", "ICD9CM", code.text))
-        if code.concept != RHEUMATOID_ARTHRITIS:
-            name = f"Arthropathy coded {code.text}"
-            rows.append((code.concept, name, "Condition", "Simulated", f"s{code.text}"))
-    rows += [
-        (term.concept, term.text.capitalize(), "Observation", "Simulated", f"t{term.concept}")
-        for term in MENTIONS
-        if term.concept != RHEUMATOID_ARTHRITIS
-    ]
+    for _, text, concept, code in TERMS:
+        known = concept == RHEUMATOID_ARTHRITIS
+        if code:
+            rows.append((code, f"Code {text}", "Condition", "ICD9CM", text))
+            named = (f"Arthropathy coded {text}", "Condition", "Simulated", f"s{text}")
+        else:
+            named = (text.capitalize(), "Observation", "Simulated", f"t{concept}")
+        rows += [] if known else [(concept, *named)]
     numbers, names, domains, vocabularies, codes = map(list, zip(*rows, strict=True))
     return {
         "concept_id": numbers,
@@ -165,54 +190,19 @@ def list_ancestors() -> Block:
     }
 
 
-Integers = NDArray[np.int64]
-
-FIRST_DAY = np.datetime64("2000-01-01", "D")
-N_DAYS = 5844  # sixteen years
-REVIEWED_COHORT = 1
-# standard concepts
-OUTPATIENT_VISIT, FEMALE, MALE, ENGLISH, UTF8 = 9202, 8532, 8507, 4180186, 32678
-FROM_RECORDS, CLINIC_NOTE, CDM_54 = 32817, 44814640, 756265
-# term_exists and term_modifiers of mentions that do not describe the patient now; in the last two
-# only the modifiers say so
-_NOT_THE_PATIENT_NOW = (
-    ("N", "negation=true"),
-    ("N", "subject=family member"),
-    (None, "conditional=true"),
-    ("Y", "negation=false, subject=mother"),
-)
-_REVIEWED: Block = {
-    "cohort_definition_id": [REVIEWED_COHORT],
-    "cohort_definition_name": "charts reviewed",
-    "definition_type_concept_id": 0,
-    "subject_concept_id": 0,
-}
-_SOURCE: Block = {
-    "cdm_source_name": ["simulated rheumatoid arthritis datamart"],
-    "cdm_source_abbreviation": "simulated",
-    "cdm_holder": "unelisa",
-    "source_description": "no patient of this database exists",
-    "source_release_date": "2026-01-01",
-    "cdm_release_date": "2026-01-01",
-    "cdm_version": "5.4",
-    "cdm_version_concept_id": CDM_54,
-    "vocabulary_version": "simulated",
-}
-
-
 def list_tables(
     drawn: SimulatedEhr, rng: np.random.Generator
 ) -> Iterator[tuple[str, Iterable[Block]]]:
     """Yield the tables of the database and their rows, in blocks."""
     calendar = Calendar(drawn, rng)
     yield "person", [list_persons(drawn, rng)]
-    yield "observation_period", [list_periods(calendar)]
-    yield "visit_occurrence", [list_visits(calendar)]
-    yield "note", [list_notes(calendar)]
+    yield "observation_period", [calendar.list_periods()]
+    yield "visit_occurrence", [calendar.list_visits()]
+    yield "note", [calendar.list_notes()]
     yield "condition_occurrence", list_conditions(drawn, calendar, rng)
     yield "note_nlp", list_mentions(drawn, calendar, rng)
     yield "measurement", [list_tests(drawn, calendar, rng)]
-    yield "cohort", [list_reviewed(drawn, calendar)]
+    yield "cohort", [calendar.list_reviewed(drawn.reviewed)]
     yield "cohort_definition", [_REVIEWED]
     yield "concept", [list_concepts()]
     yield "concept_ancestor", [list_ancestors()]
@@ -222,19 +212,20 @@ def list_tables(
 class Calendar:
     """The day of each visit and the visit of each note, patient by patient.
 
-    `visit_starts` holds the index of each patient's first visit.
+    `first`, `last` hold the index of each patient's first and last visit.
     """
 
     def __init__(self, drawn: SimulatedEhr, rng: np.random.Generator) -> None:
         self.persons: Integers = drawn.counts.index.to_numpy()
         self.visits = drawn.visits.astype(np.int64)
         self.notes = drawn.counts[UTILIZATION].to_numpy().astype(np.int64)
-        self.visit_starts = _starts(self.visits)
+        self.first = _starts(self.visits)
+        self.last = self.first + self.visits - 1
         self.visit_day = self._draw_days(rng)
         patient, place = spread(self.notes)
         # spread evenly over the visits, so that no visit has two notes
         visit = place * self.visits[patient] // self.notes[patient]
-        self.note_visit: Integers = self.visit_starts[patient] + visit
+        self.note_visit: Integers = self.first[patient] + visit
 
     def _draw_days(self, rng: np.random.Generator) -> Integers:
         """Draw increasing days: each visit falls into its own part of the patient's history."""
@@ -250,6 +241,52 @@ class Calendar:
         """Return the dates of visits, given by index."""
         return FIRST_DAY + self.visit_day[visit]
 
+    def list_periods(self) -> Block:
+        """Return the observation_period rows: from the first visit to the last."""
+        return {
+            "observation_period_id": np.arange(len(self.persons)),
+            "person_id": self.persons,
+            "observation_period_start_date": self.date(self.first),
+            "observation_period_end_date": self.date(self.last),
+            "period_type_concept_id": FROM_RECORDS,
+        }
+
+    def list_visits(self) -> Block:
+        """Return the visit_occurrence rows."""
+        number = np.arange(len(self.visit_day))
+        return {
+            "visit_occurrence_id": number,
+            "person_id": np.repeat(self.persons, self.visits),
+            "visit_concept_id": OUTPATIENT_VISIT,
+            "visit_start_date": self.date(number),
+            "visit_end_date": self.date(number),
+            "visit_type_concept_id": FROM_RECORDS,
+        }
+
+    def list_notes(self) -> Block:
+        """Return the note rows, without text."""
+        return {
+            "note_id": np.arange(len(self.note_visit)),
+            "person_id": np.repeat(self.persons, self.notes),
+            "note_date": self.date(self.note_visit),
+            "note_type_concept_id": CLINIC_NOTE,
+            "note_class_concept_id": 0,
+            "note_text": "",
+            "encoding_concept_id": UTF8,
+            "language_concept_id": ENGLISH,
+            "visit_occurrence_id": self.note_visit,
+        }
+
+    def list_reviewed(self, reviewed: Integers) -> Block:
+        """Return the cohort rows of the patients whose charts were reviewed."""
+        place = np.searchsorted(self.persons, reviewed)
+        return {
+            "cohort_definition_id": 1,
+            "subject_id": reviewed,
+            "cohort_start_date": self.date(self.first[place]),
+            "cohort_end_date": self.date(self.last[place]),
+        }
+
 
 def spread(counts: Integers) -> tuple[Integers, Integers]:
     """Return the owner of each counted thing, and its index among the owner's."""
@@ -257,13 +294,18 @@ def spread(counts: Integers) -> tuple[Integers, Integers]:
     return owner, np.arange(len(owner)) - _starts(counts)[owner]
 
 
+def _starts(counts: Integers) -> Integers:
+    return np.cumsum(counts) - counts
+
+
 def choose_days(
-    count: Integers, available: Integers, rng: np.random.Generator
+    count: Any, available: Integers, rng: np.random.Generator
 ) -> tuple[Integers, Integers]:
     """Return `count` of each patient's `available` visits or notes: patients, and their indices.
 
     Their places are evenly spaced from a random one: (offset + k available // count) mod available.
     """
+    count = np.asarray(count, dtype=np.int64)
     offset = np.floor(rng.random(len(count)) * available).astype(np.int64)
     patient, place = spread(count)
     n = available[patient]
@@ -283,56 +325,13 @@ def list_persons(drawn: SimulatedEhr, rng: np.random.Generator) -> Block:
     }
 
 
-def list_periods(calendar: Calendar) -> Block:
-    """Return the observation_period rows: from the first visit to the last."""
-    last = calendar.visit_starts + calendar.visits - 1
-    return {
-        "observation_period_id": np.arange(len(last)),
-        "person_id": calendar.persons,
-        "observation_period_start_date": calendar.date(calendar.visit_starts),
-        "observation_period_end_date": calendar.date(last),
-        "period_type_concept_id": FROM_RECORDS,
-    }
-
-
-def list_visits(calendar: Calendar) -> Block:
-    """Return the visit_occurrence rows."""
-    patient, _ = spread(calendar.visits)
-    number = np.arange(len(patient))
-    return {
-        "visit_occurrence_id": number,
-        "person_id": calendar.persons[patient],
-        "visit_concept_id": OUTPATIENT_VISIT,
-        "visit_start_date": calendar.date(number),
-        "visit_end_date": calendar.date(number),
-        "visit_type_concept_id": FROM_RECORDS,
-    }
-
-
-def list_notes(calendar: Calendar) -> Block:
-    """Return the note rows, without text."""
-    patient, _ = spread(calendar.notes)
-    return {
-        "note_id": np.arange(len(patient)),
-        "person_id": calendar.persons[patient],
-        "note_date": calendar.date(calendar.note_visit),
-        "note_type_concept_id": CLINIC_NOTE,
-        "note_class_concept_id": 0,
-        "note_text": "",
-        "encoding_concept_id": UTF8,
-        "language_concept_id": ENGLISH,
-        "visit_occurrence_id": calendar.note_visit,
-    }
-
-
 def list_conditions(
     drawn: SimulatedEhr, calendar: Calendar, rng: np.random.Generator
 ) -> Iterator[Block]:
     """Yield the condition_occurrence rows of each code; one in ten is recorded twice that day."""
     first = 0
     for code in CODES:
-        count = drawn.counts[code.feature].to_numpy().astype(np.int64)
-        patient, visit = choose_days(count, calendar.visits, rng)
+        patient, visit = choose_days(drawn.counts[code.feature], calendar.visits, rng)
         twice = np.repeat(np.arange(len(patient)), 1 + (rng.random(len(patient)) < 0.1))
         patient, visit = patient[twice], visit[twice]
         yield {
@@ -356,11 +355,9 @@ def list_mentions(
     for term in MENTIONS:
         # many patients of the datamart were examined for the disease
         denied = 0.03 if term.text == MAIN_CONCEPT else 0.001
-        for exists, modifiers in (("Y", None), *_NOT_THE_PATIENT_NOW):
-            if modifiers is None:
-                count = drawn.counts[term.feature].to_numpy().astype(np.int64)
-            else:
-                count = rng.binomial(calendar.notes, denied)
+        for exists, modifiers in _MENTIONED:
+            drawn_counts = drawn.counts[term.feature]
+            count = rng.binomial(calendar.notes, denied) if modifiers else drawn_counts
             _, note = choose_days(count, calendar.notes, rng)
             yield {
                 "note_nlp_id": np.arange(first, first + len(note)),
@@ -377,7 +374,7 @@ def list_mentions(
 
 def list_tests(drawn: SimulatedEhr, calendar: Calendar, rng: np.random.Generator) -> Block:
     """Return the measurement rows: one anti-CCP test per tested patient, without its result."""
-    patient, visit = choose_days(drawn.tested.astype(np.int64), calendar.visits, rng)
+    patient, visit = choose_days(drawn.tested, calendar.visits, rng)
     return {
         "measurement_id": np.arange(len(visit)),
         "person_id": calendar.persons[patient],
@@ -387,19 +384,3 @@ def list_tests(drawn: SimulatedEhr, calendar: Calendar, rng: np.random.Generator
         "visit_occurrence_id": visit,
         "measurement_source_value": ANTI_CCP_NAME,
     }
-
-
-def list_reviewed(drawn: SimulatedEhr, calendar: Calendar) -> Block:
-    """Return the cohort rows of the patients whose charts were reviewed."""
-    place = np.searchsorted(calendar.persons, drawn.reviewed)
-    last = calendar.visit_starts[place] + calendar.visits[place] - 1
-    return {
-        "cohort_definition_id": REVIEWED_COHORT,
-        "subject_id": drawn.reviewed,
-        "cohort_start_date": calendar.date(calendar.visit_starts[place]),
-        "cohort_end_date": calendar.date(last),
-    }
-
-
-def _starts(counts: Integers) -> Integers:
-    return np.cumsum(counts) - counts

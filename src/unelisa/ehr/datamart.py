@@ -12,10 +12,19 @@ from unelisa.errors import ModelError
 if TYPE_CHECKING:
     import pandas as pd
 
-
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int32]
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 Role = Literal["anchor", "code", "core", "weak", "irrelevant"]
 
+PATIENTS, REVIEWED, REVIEWED_CASES = 46568, 435, 98  # of the paper's section 5.2
+PREVALENCE = 0.225
+UTILIZATION = "note_count"
+FIRST_PERSON = 100_001
 N_TOPICS = 6  # comorbidity topics, each shared by more concepts than the disease
+_MEDIAN_LOG_NOTES, _SPREAD_LOG_NOTES, _MOST_NOTES = 3.6, 1.15, 2000
+_FEWEST_PATIENTS = 20
 
 
 class Feature(NamedTuple):
@@ -84,43 +93,25 @@ IRRELEVANT = _names(
 )
 
 
-def _codes() -> Iterator[Feature]:
-    for code, (base, case, mimic, wear) in _CODES.items():
+def _list_features() -> Iterator[Feature]:
+    for code, effects in _CODES.items():
         role: Role = "anchor" if code == MAIN_CODE else "code"
-        yield Feature(f"ICD:{code}", role, base, 0.35, case, mimic, wear, shape=0.8)
-
-
-def _concepts() -> Iterator[Feature]:
+        yield Feature(f"ICD:{code}", role, effects[0], 0.35, *effects[1:], shape=0.8)
     yield Feature(f"NLP:{MAIN_CONCEPT}", "anchor", -1.1, 0.65, 4.2, 1.0, 0.3, shape=0.8)
     for i, name in enumerate(CORE):
         base, case = -1.3 - 0.15 * (i % 4), 2.5 - 0.13 * i
-        wear = 0.2 if name in _WORN_CORE else 0.0
-        loading = 0.5 if name in _GENERAL_CORE else 0.0
+        wear, loading = 0.2 * (name in _WORN_CORE), 0.5 * (name in _GENERAL_CORE)
         yield Feature(f"NLP:{name}", "core", base, 0.7, case, 0.9, wear, 0.5, 5, loading)
     for i, name in enumerate(WEAK):
-        wear = 0.5 if i % 3 == 0 else 0.0
-        base = -1.2 + 0.1 * (i % 7)
+        base, wear = -1.2 + 0.1 * (i % 7), 0.5 * (i % 3 == 0)
         yield Feature(f"NLP:{name}", "weak", base, 0.8, 0.45, 0.5, wear, 0.6, i % N_TOPICS, 0.4)
     for i, name in enumerate(IRRELEVANT):
         base, slope, mimic = -1.5 + 0.12 * (i % 15), 0.75 + 0.02 * (i % 12), 0.05 * (i % 2)
-        topic, loading = i % N_TOPICS, 0.6 + 0.1 * (i % 4)
-        yield Feature(
-            f"NLP:{name}", "irrelevant", base, slope, 0.0, mimic, 0.0, 0.6, topic, loading
-        )
+        shared = i % N_TOPICS, 0.6 + 0.1 * (i % 4)
+        yield Feature(f"NLP:{name}", "irrelevant", base, slope, 0.0, mimic, 0.0, 0.6, *shared)
 
 
-FEATURES: tuple[Feature, ...] = (*_codes(), *_concepts())
-
-
-PATIENTS, REVIEWED, REVIEWED_CASES = 46568, 435, 98  # of the paper's section 5.2
-PREVALENCE = 0.225
-UTILIZATION = "note_count"
-FIRST_PERSON = 100_001
-_MEDIAN_LOG_NOTES, _SPREAD_LOG_NOTES, _MOST_NOTES = 3.6, 1.15, 2000
-_FEWEST_PATIENTS = 20
-
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int32]
+FEATURES: tuple[Feature, ...] = tuple(_list_features())
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,21 +121,20 @@ class SimulatedEhr:
     # one row per patient (index: person_id), one column per feature, and `note_count`
     counts: "pd.DataFrame"
     truth: "pd.Series"  # +1 for patients with rheumatoid arthritis, -1 for the others, by person_id
-    reviewed: NDArray[np.int64]  # person_id of the patients whose charts were reviewed
+    reviewed: Integers  # person_id of the patients whose charts were reviewed
     # relation of each feature to the disease: anchor, code, core, weak or irrelevant
     roles: "pd.Series"
     visits: Counts  # number of visits per patient; at least the number of notes
     # whether a patient had an anti-CCP test, the other way into the datamart
-    tested: NDArray[np.bool_]
+    tested: Flags
 
 
-@dataclass(frozen=True, eq=False)
-class _Patients:
+class _Patients(NamedTuple):
     """What the counts depend on: one entry per patient."""
 
-    case: NDArray[np.bool_]
-    mimic: NDArray[np.bool_]
-    wear: NDArray[np.bool_]
+    case: Flags
+    mimic: Flags
+    wear: Flags
     log_severity: Floats
     notes: Counts
     visits: Counts
@@ -208,17 +198,10 @@ def _draw_patients(n: int, rng: np.random.Generator) -> _Patients:
     log_notes = rng.normal(_MEDIAN_LOG_NOTES, _SPREAD_LOG_NOTES, n) + 0.15 * case
     notes = np.clip(np.round(np.exp(log_notes)), 1, _MOST_NOTES).astype(np.int32)
     severity = np.exp(rng.normal(-0.1, 0.7, n))
-    elsewhere = rng.random(n) < 0.08
-    severity = np.where(elsewhere, 0.08 * severity, severity)
-    return _Patients(
-        case=case,
-        mimic=mimic,
-        wear=wear,
-        log_severity=np.where(case, np.log1p(1.72 * severity), 0.0),
-        notes=notes,
-        visits=notes + rng.poisson(0.25 * notes).astype(np.int32),
-        topics=rng.normal(size=(N_TOPICS, n)),
-    )
+    severity = np.where(rng.random(n) < 0.08, 0.08 * severity, severity)  # treated elsewhere
+    log_severity = np.where(case, np.log1p(1.72 * severity), 0.0)
+    visits = notes + rng.poisson(0.25 * notes).astype(np.int32)
+    return _Patients(case, mimic, wear, log_severity, notes, visits, rng.normal(size=(N_TOPICS, n)))
 
 
 def _draw_counts(feature: Feature, patients: _Patients, rng: np.random.Generator) -> Counts:
@@ -235,25 +218,21 @@ def _draw_counts(feature: Feature, patients: _Patients, rng: np.random.Generator
     mean = np.exp(np.minimum(log_mean, np.log(3.0 * _MOST_NOTES)))
     drawn = rng.poisson(mean * rng.gamma(feature.shape, 1 / feature.shape, len(mean)))
     days = patients.visits if feature.name.startswith("ICD:") else patients.notes
-    counts: Counts = np.minimum(drawn, days).astype(np.int32)
-    return counts
+    return np.asarray(np.minimum(drawn, days), dtype=np.int32)
 
 
-def _admit(columns: dict[str, Counts], rng: np.random.Generator) -> NDArray[np.bool_]:
+def _admit(columns: dict[str, Counts], rng: np.random.Generator) -> Flags:
     """Give patients without a code 714.x a rule-out code or an anti-CCP test; return the tested."""
     coded = np.any([count > 0 for name, count in columns.items() if name.startswith("ICD:")], 0)
     ruled_out = ~coded & (rng.random(len(coded)) < 0.75)
     columns[f"ICD:{MAIN_CODE}"][ruled_out] = 1
-    tested: NDArray[np.bool_] = ~(coded | ruled_out) | (rng.random(len(coded)) < 0.35)
-    return tested
+    return np.asarray(~(coded | ruled_out) | (rng.random(len(coded)) < 0.35))
 
 
-def _draw_reviewed(case: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[Any]:
+def _draw_reviewed(case: Flags, rng: np.random.Generator) -> NDArray[Any]:
     """Draw the reviewed charts, with the paper's proportion of cases if there are enough."""
     n = min(REVIEWED, len(case) // 2)
     n_cases = min(round(n * REVIEWED_CASES / REVIEWED), int(case.sum()))
-    drawn = [
-        rng.choice(np.flatnonzero(case), n_cases, replace=False),
-        rng.choice(np.flatnonzero(~case), n - n_cases, replace=False),
-    ]
+    parts = ((case, n_cases), (~case, n - n_cases))
+    drawn = [rng.choice(np.flatnonzero(part), size, replace=False) for part, size in parts]
     return np.sort(np.concatenate(drawn))
