@@ -2,11 +2,10 @@
 
     python benchmarks/default.py                     every part, into results/default.json
     python benchmarks/default.py --parts growth      one part
-    python benchmarks/default.py --page              the tables of docs/scaling.md
 
 peers   LatentIsing and DawidSkene beside crowd-kit's DawidSkene, on the same votes
 jobs    wall seconds of a fit with one thread and with two
-growth  LatentIsing and DawidSkene from 10,000 to 100,000,000 votes; the exponent of votes in seconds
+growth  LatentIsing and DawidSkene from 10,000 to 100,000,000 votes
 
 Votes are drawn from the model of Dawid and Skene: ten on each item, of one voter for 2,000 votes,
 at least 50. A fit has a process of its own and one thread (but for jobs), which has fitted a few
@@ -138,17 +137,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--page", action="store_true")
     parser.add_argument("--measure")
     asked = parser.parse_args()
     if asked.measure:
         print(json.dumps(measure(*json.loads(asked.measure))))
         return
     report = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    if not asked.page:
-        for part in asked.parts:
-            report[part] = {"machine": describe_machine(), "found": PARTS[part](asked.rounds)}
-            RESULTS.write_text(json.dumps(report, indent=2) + "\n")
+    for part in asked.parts:
+        report[part] = {"machine": describe_machine(), "found": PARTS[part](asked.rounds)}
+        RESULTS.write_text(json.dumps(report, indent=2) + "\n")
 
 
 if __name__ == "__main__":

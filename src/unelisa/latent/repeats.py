@@ -126,7 +126,8 @@ def compare_voters(crowd: Crowd) -> "Compared":
     voters = np.sort(voters[np.argsort(-votes[voters], kind="stable")[:MOST_VOTERS]])
     margin = float(np.sqrt(2 * np.log(max(n_active * (n_active - 1) / 2, 2))))
     if not _met_enough(sample, voters, margin):
-        return Compared(voters, *np.zeros((2, len(voters), len(voters))), margin)
+        nothing = np.zeros((len(voters), len(voters)))
+        return Compared(voters, nothing, nothing, margin)
     found = measure_partial(sample, crowd.distinct, voters, crowd.n_classes)
     return Compared(voters, *found, margin)
 

@@ -122,15 +122,12 @@ def _pick_items(run: Ballots, items: NDArray[np.intp]) -> Ballots:
 
 def split_run(run: Ballots) -> list[Ballots]:
     """Return a run of any length in runs of `RUN` items."""
-    edges = [*range(0, run.n_items, RUN), run.n_items]
-    return [
-        Ballots(
-            run.starts[low : high + 1] - run.starts[low],
-            *(one[run.starts[low] : run.starts[high]] for one in (run.voters, run.votes)),
-            run.prior_odds[low:high],
-        )
-        for low, high in pairwise(edges)
-    ]
+    edges, parts = [*range(0, max(run.n_items, 1), RUN), run.n_items], []
+    for low, high in pairwise(edges):
+        own, starts = slice(run.starts[low], run.starts[high]), run.starts[low : high + 1]
+        votes = starts - starts[0], run.voters[own], run.votes[own]
+        parts.append(Ballots(*votes, run.prior_odds[low:high]))
+    return parts
 
 
 def keep_voters(ballots: Ballots, kept: NDArray[np.bool_]) -> Ballots:
