@@ -97,6 +97,7 @@ def test_long_names_are_not_repeated_for_every_vote(tmp_path):
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000
 
 
+@pytest.mark.filterwarnings("ignore::unelisa.errors.ExpertsWarning")
 def test_long_labels_are_not_repeated_for_every_item():
     labels = ("n" * 150, "y" * 150)
     frame = pd.DataFrame({name: np.resize(labels, 1000) for name in "abc"})
