@@ -80,8 +80,6 @@ class Aggregator(Remembering, VotesEstimator):
             items.
         """
         self._fit_known(X, y, sample_weight=sample_weight)
-        if not self.reliable_:
-            warn_user(f"the labels cannot be relied on: {self.reliability_reason_}", ExpertsWarning)
         return self
 
     @fit_aside
