@@ -43,7 +43,7 @@ def draw_votes(items, voters, classes):
     """Votes and truth as codes."""
     import numpy as np  # noqa: PLC0415 - the parent needs it for drawing only
 
-    from unelisa.simulation.crowds import simulate_classes  # noqa: PLC0415
+    from unelisa.simulation.designs import simulate_classes  # noqa: PLC0415
 
     missing = 1 - min(VOTES_PER_ITEM / voters, 1.0)
     drawn = simulate_classes(classes, voters, items, missing=missing, random_state=SEED)

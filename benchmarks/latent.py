@@ -31,7 +31,7 @@ from studies.real.gold import run_gold as run_gold_labels
 from studies.real.sets import find_sets
 from unelisa.analysis.comparison import build_aggregator
 from unelisa.analysis.scoring import score_experts
-from unelisa.kernels.blas import one_blas_thread
+from unelisa.kernels.threads import one_blas_thread
 
 HERE = Path(__file__).parent
 ROWS = HERE.parent / "results" / "latent.jsonl"

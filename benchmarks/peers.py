@@ -41,7 +41,7 @@ from studies.real.runs import (
 )
 from studies.real.sets import find_sets
 from studies.records import format_archive, open_results, read_archive
-from unelisa.kernels.blas import one_blas_thread
+from unelisa.kernels.threads import one_blas_thread
 
 HERE = Path(__file__).parent
 ENVIRONMENTS = HERE / ".envs"

@@ -36,6 +36,7 @@ LABELED = (2_000_000, 50)
 DASK = (1_000_000, 100)
 SPARSE = (100_000, 10_000, 10_000_000)
 FILE_ITEMS = 1_000_000
+LONG, LONG_ROWS = 50_000_000, 2_000_000  # votes, and votes per file
 METHODS = ("UnElisa", "LatentIsing")
 
 
@@ -245,6 +246,68 @@ def measure_sparse(file: str) -> dict:
     return {"fit": fitted, "predict": meter.read(), "votes": int(votes.nnz)}
 
 
+def write_long(folder: Path, n_votes: int) -> None:
+    """Long tables: ten votes on each item, of one voter for 5,000 votes; items in any order."""
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    folder.mkdir()
+    rng, n_items, n_voters = np.random.default_rng(0), n_votes // 10, n_votes // 5000 // 10 * 10
+    truth, order = rng.random(n_items) < 0.4, rng.permutation(n_votes)
+    right = rng.uniform(0.55, 0.9, n_voters)
+    for k, low in enumerate(range(0, n_votes, LONG_ROWS)):
+        items, seat = np.divmod(order[low : low + LONG_ROWS], 10)
+        voters = seat * (n_voters // 10) + rng.integers(n_voters // 10, size=len(items))
+        said = (rng.random(len(items)) < right[voters]) == truth[items]
+        columns = items.astype(np.int32), voters.astype(np.int32), said.astype(np.int8)
+        table = pa.table(dict(zip(("item", "voter", "vote"), columns, strict=True)))
+        pq.write_table(table, folder / f"{k:03}.parquet")
+
+
+def measure_long(folder: str, labels: str, workers: bool) -> dict:
+    """A long table of files in memory, or by two workers of Dask who may use 1 GB each."""
+    import dask  # noqa: PLC0415
+    import dask.dataframe as dd  # noqa: PLC0415
+    import pandas as pd  # noqa: PLC0415
+    from dask.distributed import Client, LocalCluster  # noqa: PLC0415
+
+    import unelisa as ue  # noqa: PLC0415
+
+    def fit(table: object) -> tuple[object, object]:
+        votes = ue.Votes.of(table)
+        return votes, build("LatentIsing").fit(votes)
+
+    warm_up()
+    if not workers:
+        meter = Meter()
+        votes, model = fit(pd.read_parquet(folder))
+        found = meter.read()
+    else:
+        dask.config.set({"distributed.worker.profile.enabled": False})
+        dask.config.set({"logging.distributed": "error"})
+        settings = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "1GB"}
+        with LocalCluster(**settings, dashboard_address=None) as cluster, Client(cluster) as client:
+            client.run(warm_up)
+            meter = Meter()
+            votes, model = fit(dd.read_parquet(folder))
+            chances = model.predict_proba(votes)
+            found = meter.read()
+            peaks = client.run(read_memory, "VmHWM")
+            found["worker_mb"] = [round(peak) for peak in peaks.values()]
+    if not workers:
+        meter = Meter()
+        chances = model.predict_proba(votes)
+        found["cpu"] += meter.read()["cpu"]
+    order = np.argsort(votes.items)
+    chosen = chances.argmax(axis=1)[order]
+    if not workers:
+        np.savez(labels, chosen=chosen, chances=chances[order, 1])
+    known = np.load(labels)
+    differ = int(np.count_nonzero(known["chosen"] != chosen))
+    apart = float(np.abs(known["chances"] - chances[order, 1]).max())
+    return {**found, "items": len(order), "labels_that_differ": differ, "largest_difference": apart}
+
+
 def run(name: str, *arguments: object) -> dict:
     """A measurement in a process of its own."""
     call = [sys.executable, __file__, "--measure", name, json.dumps(arguments)]
@@ -305,7 +368,16 @@ def run_sparse() -> dict:
         return {"items": SPARSE[0], "voters": SPARSE[1], **run("sparse", str(file))}
 
 
+def run_long() -> dict:
+    with tempfile.TemporaryDirectory() as place:
+        folder, labels = Path(place) / "votes", str(Path(place) / "labels.npz")
+        write_long(folder, LONG)
+        memory, workers = (run("long", str(folder), labels, own) for own in (False, True))
+    return {"votes": LONG, "memory": memory, "workers": workers}
+
+
 MEASURES = {
+    "long": measure_long,
     "growth": measure_growth,
     "mapped": measure_mapped,
     "command": measure_command,
@@ -321,6 +393,7 @@ PARTS = {
     "dask": run_dask,
     "sparse": run_sparse,
     "mapped": run_mapped,
+    "long": run_long,
 }
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 import unelisa as ue
 from unelisa.errors import UnelisaWarning
-from unelisa.kernels.blas import one_blas_thread
+from unelisa.kernels.threads import one_blas_thread
 
 VOTERS, PER_ITEM, COPIES = 200, 10, 10
 

@@ -18,7 +18,7 @@ from typing import Any
 import unelisa
 from studies.fingerprints import DATA, KEY, Stamp, drop_stale, hash_data
 from unelisa.errors import ModelError, UnelisaWarning
-from unelisa.kernels.blas import one_blas_thread
+from unelisa.kernels.threads import one_blas_thread
 from unelisa.review.gold_file import Journal, open_journal
 
 FORMAT = 1

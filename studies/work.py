@@ -65,7 +65,7 @@ from unelisa.cli.files import make_folder
 from unelisa.cli.options import find_methods
 from unelisa.cli.screen import busy
 from unelisa.errors import ModelError, UnelisaWarning
-from unelisa.kernels.blas import one_blas_thread
+from unelisa.kernels.threads import one_blas_thread
 from unelisa.sources.labels import KnownLabels
 from unelisa.votes import Votes
 

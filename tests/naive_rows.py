@@ -27,7 +27,8 @@ def point_of(votes, batch, q):
 
 def counted_of(votes, s, weights=None):
     """w_i f_is^2 per item."""
-    return votes[:, s].astype(float) ** 2 * (1.0 if weights is None else weights)
+    weighted = weights is not None and weights.size
+    return votes[:, s].astype(float) ** 2 * (weights if weighted else 1.0)
 
 
 def square_of(votes, batch, q, weights=None, floor=0.0):
@@ -45,14 +46,6 @@ def assert_square(flat, expected, **tolerance):
     found = np.reshape(flat, (side, side))
     assert np.allclose(np.tril(found[:n, :n]), np.tril(expected[:n, :n]), **tolerance)
     assert np.allclose(found[:, n], expected[:, n], **tolerance)
-
-
-def drift_of(votes, old, new, q, weights=None):
-    """Sums of w dt^2, w dt dz and w dz^2 from the old coefficients to the new ones."""
-    z = [point_of(votes, batch, q)[1] for batch in (old, new)]
-    dz, dt = z[1] - z[0], np.tanh(z[1]) - np.tanh(z[0])
-    counted = counted_of(votes, new.voters[q], weights)
-    return np.array([counted @ dt**2, counted @ (dt * dz), counted @ dz**2])
 
 
 def all_scores_of(votes, batch, weights=None):

@@ -197,7 +197,7 @@ def _gpu_line(size):
     """One size as the page shows it."""
     gpu, (one, many) = size["gpu"], size["processor"]
     cells = (
-        f"{size['items']:,} x {size['voters']:,}",
+        f"{size['items']:,} x {size['voters']:,}" + ", rare" * size.get("rare", False),
         f"{gpu['seconds']:.3f} s",
         f"{gpu['send_seconds']:.3f} s",
         f"{gpu['peak_gb']:.1f} GB",

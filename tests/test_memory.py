@@ -1,8 +1,10 @@
 import json
 import tracemalloc
 
+import numpy as np
 import pytest
 
+from unelisa.aggregators import AGGREGATORS
 from unelisa.errors import ModelError, VotesError
 from unelisa.memory import (
     LEAST,
@@ -12,6 +14,7 @@ from unelisa.memory import (
     refuse_beyond,
     weigh_json,
 )
+from unelisa.votes import Votes
 
 
 def test_sizes_are_read():
@@ -20,6 +23,14 @@ def test_sizes_are_read():
     for nonsense in ("much", "-3MB", "0", "5 apples"):
         with pytest.raises(VotesError, match="500MB"):
             read_size(nonsense)
+
+
+@pytest.mark.filterwarnings("ignore::unelisa.errors.VotesWarning")
+@pytest.mark.parametrize("method", ["unelisa", "spectral-meta-learner"])
+def test_pairs_of_more_voters_than_a_machine_holds_are_refused_in_a_sentence(method):
+    votes = np.random.default_rng(0).choice(np.array([-1, 1], dtype=np.int8), (3, 300_000))
+    with pytest.raises(ModelError, match=r"pairs of voters, and those of \d{3},\d{3} need about"):
+        AGGREGATORS[method]().fit(Votes.of(votes))
 
 
 def test_the_nearest_limit_counts(monkeypatch):

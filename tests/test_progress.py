@@ -13,7 +13,7 @@ from rich.console import Console
 import unelisa as ue
 from unelisa import progress
 from unelisa.progress import another, each, show_fit, show_fits_in, show_progress, until
-from unelisa.simulation.crowds import simulate_classes
+from unelisa.simulation.designs import simulate_classes
 
 
 @pytest.fixture

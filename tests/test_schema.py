@@ -91,7 +91,7 @@ def test_rules_lines_and_what_is_missing(classes):
     with pytest.raises(ModelError, match="parts do not fit each other"):
         check_parts(crowd(**{**right(classes), "note": "wrong"}))
     with pytest.raises(ValueError, match="not a valid line"):
-        stored(x="finite[[")
+        stored(x="finite[[")(object)
     with pytest.raises(ModelError, match="Crowd without absent"):
         check_parts(stored(absent="finite")(crowd)(**right(classes)))
 

@@ -16,7 +16,7 @@ from unelisa.ehr.phenotyper import Phenotyper
 from unelisa.errors import ModelError, UnelisaError
 from unelisa.paper.experts import ExpertSelector
 from unelisa.schema import SCHEMAS
-from unelisa.simulation.crowds import simulate_classes
+from unelisa.simulation.designs import simulate_classes
 from unelisa.storage import FORMAT, MARK, _seal, load, save
 
 MODELS = Path(__file__).parent / "models"

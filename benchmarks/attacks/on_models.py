@@ -23,7 +23,7 @@ from unelisa.aggregators import AGGREGATORS
 from unelisa.ehr.datamart import simulate_ehr
 from unelisa.errors import ModelError, UnelisaError
 from unelisa.schema import SCHEMAS
-from unelisa.simulation.crowds import simulate_classes
+from unelisa.simulation.designs import simulate_classes
 from unelisa.storage import MARK, _seal
 
 Outcomes = Iterator[tuple[str, str]]

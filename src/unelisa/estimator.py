@@ -10,7 +10,7 @@ import numpy as np
 
 from unelisa.base import Estimator, check_is_fitted
 from unelisa.errors import ModelError, VotesError
-from unelisa.kernels.blas import one_blas_thread
+from unelisa.kernels.threads import one_blas_thread
 from unelisa.parallel import NUMBER_OF_JOBS, is_number_of_jobs
 from unelisa.schema import list_fields, stored
 from unelisa.votes import Votes

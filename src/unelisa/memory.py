@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from unelisa.errors import UnelisaError, VotesError
+from unelisa.errors import ModelError, UnelisaError, VotesError
 
 DEFAULT = "1GB"
 VARIABLE = "UNELISA_MEMORY"
 LEAST = 1 << 26  # what no limit forbids: 67 MB, less than Python and its libraries take
+PAIR_BYTES = 24  # of the tables that a method holds of each pair of voters, at least
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)b?", re.IGNORECASE)
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 # bytes that Python takes at most for what a mark of JSON begins: a list and its first places, an
@@ -45,6 +46,17 @@ def refuse_beyond(needed: int, what: str, error: type[UnelisaError] = VotesError
             f"{_show_size(limit)}; raise it with UNELISA_MEMORY or --memory if the file is sound"
         )
         raise error(text.lstrip())
+
+
+def refuse_pairs(n_voters: int) -> None:
+    """Raise `ModelError` if tables of all pairs of voters exceed the memory of this machine."""
+    needed = PAIR_BYTES * n_voters**2
+    if hasattr(os, "sysconf") and needed > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
+        raise ModelError(
+            f"this method compares all pairs of voters, and those of {n_voters:,} need about "
+            f"{_show_size(needed)} of memory, more than this machine has; choose another one, such "
+            "as LatentIsing, or fewer voters"
+        )
 
 
 def weigh_json(content: str | bytes | bytearray) -> int:

@@ -1,8 +1,10 @@
 """What each class stores in a model file: declared beside the class, checked on saving and loading.
 
-A class whose objects are stored is declared with one line per field::
+A class whose objects are stored is declared with one line per field, either way::
 
     @stored(means="finite[voters, parts]", rate="finite", links="Links | None")
+
+    rate: Annotated[float, "finite"]
 
 A line is one of these, or several separated by ``|``:
 
@@ -27,7 +29,7 @@ The first argument may be a rule, a function of the object that returns whether 
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
-from inspect import signature
+from inspect import get_annotations, signature
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -96,14 +98,17 @@ SCHEMAS: dict[type[Any], Schema] = {}
 
 def stored(*rules: Rule, **lines: str) -> Callable[[type[T]], type[T]]:
     """Declare what a class stores; see the top of this module."""
-    for line in lines.values():
-        list(_split(line))  # a line that cannot be read fails here, not when a model is saved
 
     def declare(cls: type[T]) -> type[T]:
+        hints = get_annotations(cls).items()
+        own = {k: hint.__metadata__[0] for k, hint in hints if hasattr(hint, "__metadata__")}
+        own |= lines
+        for line in own.values():
+            list(_split(line))  # a line that cannot be read fails here, not when a model is saved
         bases = [SCHEMAS[base] for base in reversed(cls.__mro__) if base in SCHEMAS]
         inherited = {name: line for base in bases for name, line in base.lines.items()}
         of_bases = dict.fromkeys(rule for base in bases for rule in base.rules)
-        SCHEMAS[cls] = Schema(inherited | lines, (*of_bases, *rules))
+        SCHEMAS[cls] = Schema(inherited | own, (*of_bases, *rules))
         return cls
 
     return declare

@@ -40,7 +40,7 @@ from unelisa.aggregators import (
 from unelisa.analysis.scoring import score_labels
 from unelisa.ehr.phenotyper import Phenotyper
 from unelisa.errors import UnelisaWarning
-from unelisa.kernels.blas import one_blas_thread
+from unelisa.kernels.threads import one_blas_thread
 from unelisa.votes import Votes
 
 Floats = NDArray[np.float64]

@@ -93,7 +93,8 @@ _PAIRS = """## Preferences
 Six simulated judges of different reliability compare the answers of six systems: Spearman's rank
 correlation of the strengths with the true ones, by the leaderboard of `unelisa jury` and by a plain
 Bradley-Terry fit, and how often the 90 % intervals of strengths, of either, and of the preference
-for what is shown first hold."""
+for what is shown first hold. Judges with views of their own see every system otherwise by a random
+amount."""
 
 _REAL_PAIRS = """Real verdicts as preferences: a judge prefers an answer that it passes to one
 that it fails. Rank correlation with the true pass rates of the systems, by either method; with a

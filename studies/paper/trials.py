@@ -21,7 +21,7 @@ from unelisa.aggregators import AGGREGATORS, UnElisa
 from unelisa.analysis.comparison import build_aggregator
 from unelisa.analysis.scoring import score_experts
 from unelisa.errors import ExpertsWarning, ModelError, VotesWarning
-from unelisa.kernels.blas import one_blas_thread
+from unelisa.kernels.threads import one_blas_thread
 from unelisa.paper.ising import Ising
 from unelisa.parallel import run_all
 from unelisa.simulation.designs import Density, count_items, design_graph, sample_ising

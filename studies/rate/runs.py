@@ -21,7 +21,7 @@ from studies.sets import Reader, is_listed
 from unelisa.aggregators import LatentIsing
 from unelisa.analysis.rate import estimate_rate
 from unelisa.errors import ModelError, UnelisaWarning
-from unelisa.kernels.blas import one_blas_thread
+from unelisa.kernels.threads import one_blas_thread
 from unelisa.sources.labels import KnownLabels
 from unelisa.votes.coding import encode_classes
 

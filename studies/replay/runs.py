@@ -14,7 +14,7 @@ from studies.replay.policies import POLICIES, Market
 from studies.replay.recordings import Recording, draw_recording
 from studies.replay.summary import LATER, STOPS, has_arrived
 from unelisa.errors import UnelisaWarning
-from unelisa.kernels.blas import one_blas_thread
+from unelisa.kernels.threads import one_blas_thread
 from unelisa.sources.labels import KnownLabels
 from unelisa.votes.coding import encode_classes
 

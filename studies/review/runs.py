@@ -18,8 +18,7 @@ from studies.records import Json, make_archive, merge_sets, read_lines, run_sets
 from unelisa.latent import interpret
 from unelisa.latent.gold import follow_gold
 from unelisa.latent.trust import LEAST_LABELS
-from unelisa.review.order import measure_gains, mix_chances, rank_useful
-from unelisa.review.pools import EVERY
+from unelisa.review.pools import EVERY, measure_gains, mix_chances, rank_useful
 from unelisa.sources.labels import KnownLabels
 from unelisa.votes import Votes
 from unelisa.votes.ballots import list_ballots

@@ -25,7 +25,7 @@ from unelisa.ehr.posterior import Calibration
 from unelisa.ehr.rules.definition import apply_rules, parse_rule
 from unelisa.ehr.rules.evaluation import QUANTITIES, evaluate_rules, measure
 from unelisa.errors import UnelisaWarning
-from unelisa.kernels.blas import one_blas_thread
+from unelisa.kernels.threads import one_blas_thread
 
 CHARTS, FEW_CHARTS = 100, 50
 PARTS = {"choosing": "100-104", "reporting": "900-909"}  # the seeds of each

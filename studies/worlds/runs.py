@@ -22,7 +22,7 @@ from studies.worlds.voters import Floats, World
 from unelisa.aggregators import AGGREGATORS
 from unelisa.analysis.comparison import build_aggregator
 from unelisa.analysis.scoring import score_classes
-from unelisa.kernels.blas import one_blas_thread
+from unelisa.kernels.threads import one_blas_thread
 from unelisa.votes import Votes
 
 OURS, MAJORITY, DAWID_SKENE = "latent-ising", "majority-vote", "dawid-skene"

@@ -21,7 +21,7 @@ from studies.worlds.kinds import Place, draw_world
 from studies.worth.simulated import KINDS, draw_crowd
 from unelisa.aggregators import LatentIsing
 from unelisa.errors import UnelisaWarning
-from unelisa.kernels.blas import one_blas_thread
+from unelisa.kernels.threads import one_blas_thread
 from unelisa.votes import Votes
 from unelisa.votes.coding import encode_classes
 

@@ -16,7 +16,7 @@ from unelisa.analysis.comparison import (
     rate_scores,
 )
 from unelisa.errors import ModelError, UnelisaWarning, VotesError
-from unelisa.simulation.crowds import simulate_classes
+from unelisa.simulation.designs import simulate_classes
 from unelisa.votes import Votes
 
 

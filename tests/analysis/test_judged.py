@@ -10,6 +10,7 @@ from places import crowd, write_blocks
 from unelisa.aggregators import DawidSkene, MajorityVote
 from unelisa.analysis.judged import (
     BINS,
+    HARD,
     ROC_POINTS,
     SURE,
     Judged,
@@ -189,6 +190,7 @@ def test_items_of_unknown_ease_are_not_counted():
     eased = replace(known, ease=np.array([0.3, np.nan, 1.2]))
     counted = count_ease(eased)
     assert (counted["n"], counted["hard"], sum(counted["counts"])) == (2, 1, 2)
+    assert HARD in counted["edges"]  # no bar has both hard items and others
     assert count_ease(known) is None
     assert count_ease(replace(known, ease=np.full(3, np.nan))) is None
 

@@ -11,7 +11,7 @@ from unelisa.aggregators.base import Aggregator
 from unelisa.analysis.stability import Learned, Stability, bootstrap, draw_items, repeat_fits
 from unelisa.errors import ConvergenceWarning, ModelError, UnelisaWarning, VotesError
 from unelisa.paper.experts import ExpertSelector
-from unelisa.paper.graph import VoterGraph
+from unelisa.paper.ising import VoterGraph
 from unelisa.paper.neighborhood import select_neighborhoods, theory_penalty
 from unelisa.paper.solvers import L1Problem
 from unelisa.simulation.designs import simulate_votes

@@ -61,6 +61,21 @@ def folder(tmp_path_factory) -> Path:
     return path
 
 
+# the words of some elements that stand on two lines
+BROKEN_WORDS = """(names) => [...document.querySelectorAll(names)].flatMap((cell) => {
+  const head = cell.closest("thead");
+  if (head && getComputedStyle(head).position === "absolute") return [];  // for ears only
+  const broken = [], walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+  for (let text = walker.nextNode(); text; text = walker.nextNode())
+    for (const word of text.data.matchAll(/[\\p{L}\\p{N}.,%]+/gu)) {
+      const range = document.createRange();
+      range.setStart(text, word.index); range.setEnd(text, word.index + word[0].length);
+      const lines = [...range.getClientRects()].map((box) => Math.round(box.top));
+      if (new Set(lines).size > 1) broken.push(word[0]);
+    }
+  return broken;
+})"""
+
 # what a reader opens by a click: the graph and the table of the voters, and so on
 UNFOLD = "document.querySelectorAll('section > details').forEach((one) => { one.open = true; })"
 

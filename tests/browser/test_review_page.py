@@ -12,6 +12,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
 
+from browser.conftest import BROKEN_WORDS
 from review.reviewing import review, serving, small_crowd
 from unelisa.aggregators import DawidSkene
 from unelisa.review.contents import Contents
@@ -189,17 +190,6 @@ def test_hostile_texts_are_shown_as_text_and_nobody_is_shut_out(open_tab, tmp_pa
 
 LONG = ("cannot be determined", "rheumatoid arthritis", "Autoimmunerkrankung", "uninformative" * 9)
 WORDS = "button, label, td, thead th, dt, .figure, h2, h3"
-BROKEN = """(names) => [...document.querySelectorAll(names)].flatMap((one) => {
-  const broken = [], walker = document.createTreeWalker(one, NodeFilter.SHOW_TEXT);
-  for (let text = walker.nextNode(); text; text = walker.nextNode())
-    for (const word of text.data.matchAll(/[\\p{L}\\p{N}.,%]+/gu)) {
-      const range = document.createRange();
-      range.setStart(text, word.index); range.setEnd(text, word.index + word[0].length);
-      const lines = [...range.getClientRects()].map((box) => Math.round(box.top));
-      if (new Set(lines).size > 1) broken.push(word[0]);
-    }
-  return broken;
-})"""
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -215,7 +205,9 @@ def test_no_word_of_a_button_breaks(open_tab, tmp_path, width, scheme):
         page = open_tab(server.address, width=width, color_scheme=scheme)
         page.wait_for_selector(".outlook")
         press(page, "1")
-        assert set(page.evaluate(BROKEN, WORDS)) <= {LONG[-1]}  # 117 letters must break somewhere
+        assert set(page.evaluate(BROKEN_WORDS, WORDS)) <= {
+            LONG[-1]
+        }  # 117 letters must break somewhere
         assert page.evaluate("() => document.documentElement.scrollWidth") <= width
         page.screenshot(path=tmp_path / "page.png", full_page=True)
         assert (tmp_path / "page.png").stat().st_size > 10_000

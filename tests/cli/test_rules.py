@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 
 from postgres_server import find_programs, load_tables, start_server
 from unelisa.cli import app
+from unelisa.cli.rules import export_figures, hide_few
+from unelisa.ehr.rules.evaluation import QUANTITIES
 
 CONFIG = """
 title = "Rheumatoid arthritis"
@@ -90,6 +92,18 @@ def test_figures_are_exported_with_the_columns_of_phevaluator(judged):
     cases = row["truePositives"] + row["falseNegatives"]
     assert row["estimatedPrevalence"] == pytest.approx(cases / facts["patients"], abs=2e-3)
     assert not found[cells].isin(range(1, 10)).any(axis=None)
+
+
+@pytest.mark.parametrize("flagged", [3, 1997])
+def test_few_flagged_patients_cannot_be_worked_out_of_what_is_exported(flagged):
+    figures = {q + end: 0.9 for q in QUANTITIES for end in ("", "_low", "_high")}
+    facts = {"patients": 2000, "flagged": {"rare": flagged, "usual": 400}}
+    frame = pd.DataFrame([{"rule": name, **figures} for name in facts["flagged"]])
+    header, (rare, usual) = export_figures(frame, facts)
+    cells = slice(header.index("truePositives"), None)
+    assert rare[cells] == [""] * 5
+    assert usual[cells] == [360, 1440, 40, 160, 0.26]
+    assert hide_few(facts)["flagged"] == {"rare": None if flagged == 3 else 1997, "usual": 400}
 
 
 def test_the_page_draws_the_rules_and_names_no_patient(judged, drawn):

@@ -352,10 +352,7 @@ REFUSED: dict[str, tuple[Maker, str]] = {
     "Feather that ends early": (_feather_cut, "damaged|not in the format"),
     "nested Parquet": (_parquet({"ann": [["yes"], ["no"]] * 12, "bob": ["no"] * 24}), "label"),
     "Parquet of dictionaries": (_parquet({"ann": [{"a": SECRET}] * 24}), "label"),
-    "Parquet of moments": (
-        _parquet({"ann": np.arange(24).astype("datetime64[s]")}),
-        "two labels",
-    ),
+    "Parquet of moments": (_parquet({"ann": np.arange(24).astype("datetime64[s]")}), "two labels"),
     "Parquet of moments beyond all calendars": (
         _parquet({"ann": pa.array([2**62, 1] * 12, pa.timestamp("us"))}),
         "out of range",
@@ -370,10 +367,7 @@ REFUSED: dict[str, tuple[Maker, str]] = {
     "a device without end": (_endless, "not a regular file"),
     "a name that is not text": (_misnamed, "not valid UTF-8"),
     "UTF-32": (_text(GOOD.encode("utf-32")), "UTF-32"),
-    "UTF-16, gzipped": (
-        _text(gzip.compress(GOOD.encode("utf-16")), "votes.csv.gz"),
-        "UTF-16",
-    ),
+    "UTF-16, gzipped": (_text(gzip.compress(GOOD.encode("utf-16")), "votes.csv.gz"), "UTF-16"),
     "bzip2 called CSV": (_text(bz2.compress(GOOD.encode())), "null bytes|UTF-8"),
     "gzip packed twice": (
         _text(gzip.compress(gzip.compress(GOOD.encode())), "votes.csv.gz"),

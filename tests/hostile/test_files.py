@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from hostile.corpus import ACCEPTED, ITEMS, REFUSED, SECRET, long_names
 from unelisa.aggregators import MajorityVote
 from unelisa.cli import app
-from unelisa.errors import ModelError, UnelisaWarning, VotesError
+from unelisa.errors import ModelError, VotesError
 from unelisa.memory import limit_memory
 from unelisa.sources.labels import read_labels
 from unelisa.sources.tables import read_votes
@@ -137,14 +137,6 @@ def test_dates_as_items_stay_as_they_are_written(tmp_path):
     assert [str(item)[:10] for item in items] == ["2026-03-02", "2026-03-03"]
 
 
-def test_names_are_stripped_and_keep_quotes_and_commas(tmp_path):
-    content = '  item , "Smith, A" ,"O""Neil"\n x1 ,1,0\n"x, 2",0,1\n'
-    (tmp_path / "votes.csv").write_text(content.replace(' "Smith, A" ', '"Smith, A"'))
-    votes = read_votes(tmp_path / "votes.csv")
-    assert votes.voters.tolist() == ["Smith, A", 'O"Neil']
-    assert votes.items.tolist() == ["x1", "x, 2"]
-
-
 @pytest.mark.parametrize("name", ["fit", "compare", "predict", "report"])
 def test_a_bad_file_is_refused_by_every_command(name, tmp_path):
     model, good = tmp_path / "model.npz", tmp_path / "good.csv"
@@ -213,8 +205,3 @@ def test_an_item_named_twice_in_a_truth_is_refused(tmp_path):
     result = run("compare", votes, "--truth", truth)
     assert result.exit_code == 2
     assert "contains an item twice" in result.stderr
-
-
-def test_a_warning_is_a_line_too(tmp_path):
-    with pytest.warns(UnelisaWarning, match="repeats a vote"):
-        read_votes(ACCEPTED["repeated votes"](tmp_path))

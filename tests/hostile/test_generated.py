@@ -1,7 +1,11 @@
 """Generated files: whatever the bytes, a sentence or sound votes."""
 
 import gzip
+import json
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -149,3 +153,18 @@ def test_the_command_ends_with_0_or_2_and_never_half(tmp_path, content):
     assert "Traceback" not in result.output
     if result.exit_code == 2:
         assert result.stderr.splitlines()[-1].startswith("Error: ")
+
+
+OTHERS = ("names of rules", "update", "identity", "journal", "readers", "privacy")
+PROGRAM = Path(__file__).parents[2] / "benchmarks" / "attacks"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the campaign needs fork and /proc")
+def test_a_few_attacks_are_counted_and_withstood(tmp_path):
+    results, kinds = tmp_path / "attacks.json", ["inputs", "outputs", *OTHERS]
+    asked = ["--most", "3", "--results", results, "--kinds", *kinds]
+    subprocess.run([sys.executable, PROGRAM, *asked], check=True, timeout=300)
+    counted = json.loads(results.read_text())["kinds"]
+    assert list(counted) == kinds
+    for row in counted.values():
+        assert (row["attacks"], row["failures"]) == (3, [])

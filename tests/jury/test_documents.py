@@ -8,7 +8,15 @@ import pytest
 
 from unelisa.errors import VotesError
 from unelisa.jury import documents
-from unelisa.jury.documents import read_documents
+from unelisa.jury.documents import (
+    check_object,
+    read_documents,
+    require,
+    take_first,
+    take_list,
+    take_object,
+    take_objects,
+)
 from unelisa.sources.files import MAX_UNPACKED
 
 RECORD = {"item": "a", "judge": "x", "label": "good"}
@@ -100,7 +108,11 @@ for path in sys.argv[2:]:
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(jury.n_items, jury.n_voters, (after - before) // 1024)
 """
+
+
 LARGE = 20_000_000  # bytes
+
+
 TEXT = "Xylophon7" * 1100
 
 
@@ -173,3 +185,97 @@ def test_lines_and_records_have_a_limit(tmp_path, monkeypatch, form):
         path.write_text(f'{json.dumps(RECORD)}\n{{"item": "{"x" * 300}"}}\n')
     with pytest.raises(VotesError, match="of more than 64 MB"):
         list(read_documents(path))
+
+
+@pytest.fixture
+def log(logs):
+    return json.loads((logs / "inspect-log-v2.json").read_text())
+
+
+def pack(path, parts):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, json.dumps(content))
+    return path
+
+
+def header(log):
+    return {key: part for key, part in log.items() if key != "samples"}
+
+
+def samples(log):
+    return {f"samples/{x['id']}_epoch_{x['epoch']}.json": x for x in log["samples"]}
+
+
+def test_an_archive_says_what_its_log_says(log, logs, said, tmp_path):
+    votes = said(logs / "inspect-log-v2.json")
+    start = {"_journal/start.json": header(log)}
+    finished = {"header.json": header(log), **samples(log)}
+    for parts in (
+        finished,
+        {**finished, "summaries.json": log["samples"]},
+        {**start, "_journal/summaries/1.json": log["samples"], **samples(log)},
+    ):
+        assert said(pack(tmp_path / "log.eval", parts)) == votes
+
+
+def test_a_zip_file_of_something_else_is_named(tmp_path, log, refuse):
+    path = pack(tmp_path / "other.zip", samples(log))
+    assert "not a log of Inspect" in refuse(path.read_bytes(), "other.eval")
+
+
+def test_a_truncated_archive_is_named(tmp_path, log, refuse):
+    path = pack(tmp_path / "log.eval", {"header.json": header(log), **samples(log)})
+    whole = path.read_bytes()
+    assert "damaged or truncated" in refuse(whole[: len(whole) // 2], "half.eval")
+    middle = len(whole) // 3
+    bent = whole[:middle] + bytes(64) + whole[middle + 64 :]
+    assert "bent.eval" in refuse(bent, "bent.eval")
+
+
+def test_a_part_that_is_not_json_is_named(tmp_path, log, refuse):
+    path = tmp_path / "log.eval"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("header.json", json.dumps(header(log)))
+        archive.writestr("samples/1_epoch_1.json", '{"id": "Xylophon7')
+    assert "not valid JSON" in refuse(path.read_bytes(), "log.eval")
+
+
+def test_a_bomb_is_not_unpacked(tmp_path, log, refuse):
+    path = tmp_path / "log.eval"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", json.dumps(header(log)))
+        with archive.open("samples/1_epoch_1.json", "w", force_zip64=True) as part:
+            for _ in range(MAX_UNPACKED // (1 << 20) + 1):
+                part.write(bytes(1 << 20))
+    assert "500 times its size" in refuse(path.read_bytes(), "bomb.eval")
+
+
+def test_a_part_beyond_the_memory_limit_is_refused(tmp_path, log, refuse):
+    log["samples"][0]["input"] = [[]] * 700_000
+    path = pack(tmp_path / "log.eval", {"header.json": header(log), **samples(log)})
+    assert "more than the limit" in refuse(path.read_bytes(), "large.eval", memory="70MB")
+
+
+def test_what_is_absent_or_null_is_empty():
+    for record in ({}, {"a": None}):
+        assert take_object(record, "a") == {}
+        assert take_list(record, "a") == []
+        assert take_objects(record, "a") == []
+        assert take_first(record, ("a", "b")) is None
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: take_object({"a": [1]}, "a"), "'a' must be an object, found a list"),
+        (lambda: take_list({"a": "Smith"}, "a"), "'a' must be a list, found text"),
+        (lambda: take_objects({"a": [True]}, "a"), "every part of 'a' must be an object"),
+        (lambda: check_object(7, "line 1"), "line 1 must be an object, found a number"),
+        (lambda: require({"a": None}, ("a", "b")), "it has no 'a' or 'b'"),
+    ],
+)
+def test_other_kinds_are_named_but_not_quoted(call, words):
+    with pytest.raises(VotesError, match=words) as caught:
+        call()
+    assert "Smith" not in str(caught.value)

@@ -64,19 +64,6 @@ def test_several_systems_keep_their_items_apart(logs, tmp_path):
     assert jury.systems["other / a"] == "other"
 
 
-def test_parts_of_another_kind_are_named(refuse):
-    assert "'samples' must be a list" in refuse('{"eval": {}, "samples": 3}')
-    assert "every part of 'samples'" in refuse('{"eval": {}, "samples": ["Xylophon7"]}')
-    assert "'scores' must be an object" in refuse(
-        '{"eval": {}, "samples": [{"id": 1, "scores": []}]}'
-    )
-    assert "it has no 'id'" in refuse('{"eval": {}, "samples": [{"scores": {"a": {"value": 1}}}]}')
-    assert "found a list" in refuse(
-        '{"eval": {}, "samples": [{"id": 1, "scores": {"a": {"value": [["Xylophon7"]]}}}]}'
-    )
-    assert "no verdicts" in refuse('{"eval": {}, "samples": []}')
-
-
 def test_a_panel_is_as_many_judges_and_an_edit_is_gold(logs):
     pytest.importorskip("zstandard", reason="zstandard is not installed")
     with pytest.warns(VotesWarning, match=r"abstentions \(2\):") as caught:

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 from unelisa.errors import VotesWarning
@@ -6,7 +7,7 @@ from unelisa.jury import read_preferences
 from unelisa.jury.pairs import read
 
 
-def test_rows_of_mt_bench_name_systems_judges_and_turns(logs):
+def test_rows_of_mt_bench_name_systems_and_judges(logs):
     found = read_preferences(logs / "mt-bench-2023.jsonl")
     assert found.systems == ["alpaca", "vicuna"]
     assert found.judges == ["expert_1", "expert_2", "gpt-4 pair-v2"]
@@ -40,6 +41,14 @@ def test_other_spellings(line, winner, tmp_path):
     path = tmp_path / "log.jsonl"
     path.write_text(line)
     assert read_preferences(path).winner.tolist() == [winner]
+
+
+def test_lengths_are_read_from_tables_too(tmp_path):
+    row = {"id": 1, "judge": "x", "model_a": "p", "model_b": "q", "winner": "q"}
+    frame = pd.DataFrame([{**row, "output_1": "four", "output_2": "twelve chars"}])
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    for log in (frame, tmp_path / "log.csv"):
+        assert read_preferences(log).longer == pytest.approx(np.log(1 / 3))
 
 
 def test_what_is_no_winner_is_refused(refuse):

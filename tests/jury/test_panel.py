@@ -8,7 +8,19 @@ import pytest
 
 from unelisa import DawidSkene, LatentIsing, Votes
 from unelisa.analysis.judged import Judged
-from unelisa.jury.panel import describe_jury
+from unelisa.errors import VotesError
+from unelisa.jury.panel import (
+    bound_effective,
+    compare_with_gold,
+    compute_alpha,
+    compute_fleiss,
+    count_classes,
+    describe_jury,
+    exceeds_chance,
+    measure_agreement,
+    read_gold,
+)
+from unelisa.jury.verdicts import Panel, Verdict
 from unelisa.report.answer import write_opening
 from unelisa.report.findings import collect_findings
 from unelisa.report.page import render_report
@@ -165,3 +177,96 @@ def test_the_report_of_a_jury_opens_with_the_system_that_wins(panel):
     assert doubted == "The pass rate cannot be estimated: these labels cannot be relied on."
     page = render_report({**findings, "jury": found}, judged)
     assert page.index('id="systems"') < page.index('id="voters-section"')
+
+
+def draw(n=300, judges=5, accuracy=0.8, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = rng.random(n) < 0.5
+    right = rng.random((n, judges)) < accuracy
+    said = np.where(truth[:, None] == right, 1, -1)
+    return Votes.of(np.where(rng.random(said.shape) < 0.1, np.nan, said), coding="pm1"), truth
+
+
+def test_fleiss_own_example():
+    counts = np.array(
+        [[0, 0, 0, 0, 14], [0, 2, 6, 4, 2], [0, 0, 3, 5, 6], [0, 3, 9, 2, 0], [2, 2, 8, 1, 1],
+         [7, 7, 0, 0, 0], [3, 2, 6, 3, 0], [2, 5, 3, 2, 2], [6, 5, 2, 1, 0], [0, 2, 2, 3, 7]]
+    )  # fmt: skip
+    assert compute_fleiss(counts) == pytest.approx(0.210, abs=5e-4)
+
+
+@pytest.mark.parametrize("level", ["nominal", "ordinal"])
+def test_alpha_is_that_of_the_package_krippendorff(level):
+    reference = pytest.importorskip("krippendorff", reason="krippendorff is not installed")
+    rng = np.random.default_rng(0)
+    truth = rng.integers(1, 5, 200)
+    said = np.clip(truth[:, None] + rng.integers(-1, 2, (200, 4)), 1, 4).astype(float)
+    said[rng.random(said.shape) < 0.2] = np.nan
+    counts = np.stack([(said == k).sum(axis=1) for k in range(1, 5)], axis=1)
+    own = compute_alpha(counts, ordered=level == "ordinal")
+    theirs = reference.alpha(reliability_data=said.T, level_of_measurement=level)
+    assert own == pytest.approx(theirs, abs=1e-9)
+
+
+def test_independent_judges_are_as_many_and_copies_are_one():
+    votes, truth = draw()
+    chances = np.column_stack([~truth, truth]).astype(float)
+    low, high = bound_effective(votes, chances, None)
+    assert 3.5 < low < high < 5  # 4.5 votes per item
+    assert high > 4.2
+    copies = Votes.of(np.repeat(np.where(votes.values[:, :1] > 0, 1, -1), 4, axis=1), coding="pm1")
+    low, high = bound_effective(copies, chances, None)
+    assert high < 1.2
+    wider = bound_effective(votes, 0.05 + 0.9 * chances, (0.7, 0.9))
+    assert wider[0] < 4
+
+
+def test_coins_do_not_exceed_chance_and_judges_do():
+    rng = np.random.default_rng(0)
+    coins = [Votes.of(rng.choice([-1, 1], (100, 6)), coding="pm1") for _ in range(60)]
+    assert np.mean([exceeds_chance(votes) for votes in coins]) < 0.08
+    assert exceeds_chance(draw()[0])
+    assert abs(measure_agreement(coins[0])["alpha"]) < 0.1
+
+
+def test_kappa_with_gold_labels():
+    votes, truth = draw(accuracy=0.9)
+    gold = np.where(truth, 1, -1).astype(np.int8)
+    gold[100:] = 0
+    found = compare_with_gold(votes, gold)
+    rows = [*found.values()]
+    assert np.mean([one["kappa"] for one in rows]) == pytest.approx(0.8, abs=0.1)
+    assert all(0.5 < one["low"] < one["kappa"] < one["high"] <= 1 for one in rows)
+    assert all(one["n"] <= 100 for one in rows)
+    assert compare_with_gold(votes, np.zeros(300, np.int8)) == {}
+    assert count_classes(votes).shape == (300, 2)
+
+
+def judge(*marks):
+    panel = Panel()
+    for i, mark in enumerate(marks):
+        panel.add(Verdict(f"i{i}", "x", mark))
+    return panel.finish("auto", "long")
+
+
+@pytest.mark.parametrize("words", [("1", "0"), ("true", "False"), ("pass", "FAIL"), ("1.0", "0")])
+def test_gold_may_use_other_words_for_pass_and_fail(words, tmp_path):
+    path = tmp_path / "gold.csv"
+    path.write_text(f"item,label\ni0,{words[0]}\ni1,{words[1]}\n")
+    assert read_gold(path, judge(True, False, True)).as_gold().tolist() == ["pass", "fail", None]
+
+
+def test_labels_of_their_own_stay(tmp_path):
+    path = tmp_path / "gold.csv"
+    path.write_text("item,label\ni0,clean\n")
+    jury = judge("faulty", "clean")
+    assert read_gold(path, jury).as_gold().tolist() == ["clean", None]
+
+
+@pytest.mark.parametrize("word", ["0.7", "splendid"])
+def test_other_labels_are_refused_and_not_quoted(word, tmp_path):
+    path = tmp_path / "gold.csv"
+    path.write_text(f"item,label\ni0,{word}\n")
+    with pytest.raises(VotesError, match="cannot be used as labels") as caught:
+        read_gold(path, judge(True, False))
+    assert word not in str(caught.value)

@@ -45,18 +45,6 @@ def test_assertions_of_one_name_are_told_apart_and_prompts_are_systems(results, 
     assert set(jury.systems.values()) == {"mini", "mini prompt 2"}
 
 
-def test_parts_of_another_kind_are_named(refuse):
-    assert "'gradingResult' must be an object" in refuse('{"testIdx": 1, "gradingResult": "x"}')
-    assert "it has no 'testIdx' or 'id'" in refuse('{"gradingResult": {}}')
-    assert "'componentResults' must be a list" in refuse(
-        '{"testIdx": 1, "gradingResult": {"componentResults": {}}}'
-    )
-    told = refuse(
-        '{"id": 1, "gradingResult": {"componentResults": [{"score": 1, "assertion": {}}]}}'
-    )
-    assert "only checks (assertion)" in told
-
-
 def test_a_real_file_with_repeats_sets_checks_and_failures(logs):
     with pytest.warns(VotesWarning, match=r"abstentions \(4\):.*the grader failed"):
         jury = read_jury(logs / "promptfoo-0.121.20.json")

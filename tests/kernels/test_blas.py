@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from unelisa.estimator import fit_aside
 from unelisa.kernels import blas
-from unelisa.kernels.blas import one_blas_thread
+from unelisa.kernels.threads import one_blas_thread
 
 
 def count_blas():

@@ -20,7 +20,7 @@ import numpy as np
 from unelisa.kernels.caching import cache_folder
 from unelisa.kernels.tally import widen_votes
 out = np.empty((1, 3), np.float32)
-widen_votes(np.ones((1, 3), np.int8), 0, 3, out)
+widen_votes(np.ones((1, 3), np.int8), np.arange(1), 0, 3, out)
 assert out.sum() == 3
 hits = sum(widen_votes.compiled.stats.cache_hits.values())
 print(cache_folder(), hits)

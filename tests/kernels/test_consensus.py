@@ -30,7 +30,7 @@ def draw_case(n_classes, n_eases, *, known=True):
     log_states = log_states.reshape(n_classes, n_eases)
     norms = normalize_voters(weights, biases, ease)
     model = counts, weights, biases, ease, log_states
-    return table, priors, model, (*votes, priors, counts, weights, norms, ease, log_states)
+    return table, priors, model, ((*votes, priors), (counts, weights, norms, ease, log_states))
 
 
 @pytest.mark.parametrize(("n_classes", "n_eases"), CASES)
@@ -160,6 +160,7 @@ def test_a_posterior_is_bayes_rule_for_one_voter():
     norms = normalize_voters(weights, biases, one)
     votes = np.arange(4), np.zeros(3, dtype=np.int32), np.arange(3, dtype=np.uint8)
     none = np.empty((0, 3))
-    found = infer_states(*votes, none, one, weights, norms, one, np.log(shares)[:, None])
+    model = one, weights, norms, one, np.log(shares)[:, None]
+    found = infer_states((*votes, none), model)
     expected = shares * table.T
     assert found[:, :, 0] == pytest.approx(expected / expected.sum(axis=1, keepdims=True))

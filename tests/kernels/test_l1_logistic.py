@@ -1,14 +1,13 @@
-"""Hessians and drift, beside the same sums as products of matrices."""
+"""Hessians and scores, beside the same sums as products of matrices."""
 
 import numpy as np
 import pytest
 
 import naive_solver
-from naive_rows import assert_square, batch_of, counted_of, drift_of, square_of
-from unelisa.kernels.curvature import add_curvatures, add_drift
+from naive_rows import assert_square, batch_of, counted_of, square_of
+from unelisa.kernels.curvature import add_curvatures
 from unelisa.kernels.l1_logistic import (
     CHUNK,
-    Items,
     Regressions,
     Sums,
     add_scores,
@@ -16,6 +15,8 @@ from unelisa.kernels.l1_logistic import (
     fill_residuals,
     squash,
 )
+from unelisa.paper.solvers.base import items_of
+from unelisa.votes.blocks import Block
 
 CASES = pytest.mark.parametrize(
     ("weighted", "abstain"), [(False, 0.0), (False, 0.3), (True, 0.0), (True, 0.3)]
@@ -28,9 +29,7 @@ def make_case(weighted, abstain):
     votes = rng.choice([-1, 1], size=(N_ITEMS, 9)).astype(np.int8)
     votes[rng.random(votes.shape) < abstain] = 0
     weights = rng.random(N_ITEMS) if weighted else np.empty(0)
-    items = Items(np.ascontiguousarray(votes.T), weights)
-    for array in items:  # as the passes hand them over: Numba compiles anew for writable ones
-        array.flags.writeable = False
+    items = items_of(Block(votes, 0), weights)
     members = [[1, 2, 3, 4, 5, 6], [0, 2], []]
     batch = Regressions(
         np.array([0, 1, 7]),
@@ -102,30 +101,24 @@ BATCH = batch_of(
         7: ({}, 0.8),
     }
 )
-NOBODY = np.empty(0)
 PLACES = np.array([0, 49, 58, 59])
 
 
 def draw(n_items, weighted=False, abstain=0.0):
-    """Votes, and weights or None."""
+    """Votes and weights."""
     rng = np.random.default_rng(2)
     votes = rng.choice([-1, 1], size=(n_items, 9)).astype(np.int8, order="F")
     votes[rng.random(votes.shape) < abstain] = 0
-    return votes, rng.choice([0.0, 0.5, 2.0], n_items) if weighted else None
+    return votes, rng.choice([0.0, 0.5, 2.0], n_items) if weighted else NONE
 
 
-def items_of(votes, weights=None):
-    """Read-only, as the passes hand them over."""
-    items = Items(np.asfortranarray(votes).T, np.empty(0) if weights is None else weights.view())
-    for array in items:
-        array.flags.writeable = False
-    return items
+NONE = np.empty(0)
 
 
-def curve(items, steps, floors, real=np.float64, batch=BATCH, means=NOBODY):
+def curve(items, steps, floors, real=np.float64, batch=BATCH):
     out, mass = np.full(59, 7.0), np.full(3, 7.0)
     buffer = np.empty(CHUNK, real)
-    add_curvatures(items, batch, np.array(steps), floors, means, buffer, PLACES, out, mass)
+    add_curvatures(items, batch, np.array(steps), floors, buffer, PLACES, out, mass)
     return out, mass
 
 
@@ -133,7 +126,7 @@ def curve(items, steps, floors, real=np.float64, batch=BATCH, means=NOBODY):
 @pytest.mark.parametrize("n_items", [1, CHUNK, 2 * CHUNK + 700])
 def test_curvature_is_the_weighted_product_of_the_design(weighted, abstain, n_items):
     votes, weights = draw(n_items, weighted, abstain)
-    out, mass = curve(items_of(votes, weights), [[0, 1]] * 3, np.zeros(3))
+    out, mass = curve(items_of(Block(votes, 0), weights), [[0, 1]] * 3, np.zeros(3))
     for q in range(3):
         expected = square_of(votes, BATCH, q, weights)
         assert_square(out[PLACES[q] : PLACES[q + 1]], expected, rtol=1e-9, atol=1e-9)
@@ -144,7 +137,7 @@ def test_curvature_is_the_weighted_product_of_the_design(weighted, abstain, n_it
 def test_each_regression_takes_its_own_chunks(real):
     votes, weights = draw(3 * CHUNK + 5, True, 0.3)
     steps = [[0, 2], [1, 2], [1, 3]]
-    out, mass = curve(items_of(votes, weights), steps, np.zeros(3), real)
+    out, mass = curve(items_of(Block(votes, 0), weights), steps, np.zeros(3), real)
     chunks = np.arange(len(votes)) // CHUNK
     for q, used in enumerate(([0, 2], [1, 3], [1])):
         some = np.isin(chunks, used)
@@ -157,7 +150,7 @@ def test_where_the_sign_is_wrong_the_curvature_has_a_floor():
     votes, weights = draw(300, True, 0.2)
     batch = BATCH._replace(theta=8 * BATCH.theta)  # saturated: 1 - tanh^2 is nearly nothing
     floors = np.array([0.1, 0.0, 0.5])
-    out, _ = curve(items_of(votes, weights), [[0, 1]] * 3, floors, batch=batch)
+    out, _ = curve(items_of(Block(votes, 0), weights), [[0, 1]] * 3, floors, batch=batch)
     for q in range(3):
         expected = square_of(votes, batch, q, weights, floors[q])
         assert_square(out[PLACES[q] : PLACES[q + 1]], expected, rtol=1e-9, atol=1e-9)
@@ -166,7 +159,7 @@ def test_where_the_sign_is_wrong_the_curvature_has_a_floor():
 
 def test_a_negative_floor_asks_for_the_gap_between_the_curvature_and_one():
     votes, _ = draw(CHUNK + 700)
-    out, mass = curve(items_of(votes), [[0, 1]] * 3, np.full(3, -1.0))
+    out, mass = curve(items_of(Block(votes, 0), NONE), [[0, 1]] * 3, np.full(3, -1.0))
     for q in range(3):
         members = BATCH.members[BATCH.starts[q] : BATCH.starts[q + 1]]
         design = np.column_stack([votes[:, members], np.ones(len(votes))])
@@ -175,45 +168,12 @@ def test_a_negative_floor_asks_for_the_gap_between_the_curvature_and_one():
         assert mass[q] == len(votes)
 
 
-@pytest.mark.parametrize("floor", [0.0, 0.1, -1.0])
-@pytest.mark.parametrize("n_items", [1, 7, CHUNK + 703])
-def test_only_rare_answers_are_visited_and_the_sums_are_the_same(n_items, floor):
-    rng = np.random.default_rng(4)
-    votes = np.where(rng.random((n_items, 9)) < np.linspace(0.0, 0.15, 9), 1, -1)
-    votes[:, 4] *= -1  # usually yes
-    items = items_of(votes.astype(np.int8))
-    means = np.where(np.arange(9) == 4, 0.9, -0.9)
-    steps, floors = [[0, 1]] * 3, np.full(3, floor)
-    found, plain = (curve(items, steps, floors, means=given) for given in (means, NOBODY))
-    for q in range(3):
-        ours, expected = (out[PLACES[q] : PLACES[q + 1]] for out in (found[0], plain[0]))
-        side = int(np.sqrt(ours.size))
-        lower = np.tril_indices(side - 1)
-        ours, expected = ours.reshape(side, side), expected.reshape(side, side)
-        assert np.allclose(ours[lower], expected[lower], rtol=0, atol=1e-9 * n_items)
-        assert np.allclose(ours[:, -1], expected[:, -1], rtol=0, atol=1e-9 * n_items)
-    assert np.array_equal(found[1], plain[1])
-
-
 @pytest.mark.parametrize("why", ["abstained", "without weight"])
 def test_items_that_do_not_count_leave_nothing(why):
     votes, _ = draw(50)
     weights = np.zeros(50) if why == "without weight" else np.ones(50)
     if why == "abstained":
         votes[:, [0, 1, 7]] = 0
-    out, mass = curve(items_of(votes, weights), [[0, 1]] * 3, np.zeros(3))
+    out, mass = curve(items_of(Block(votes, 0), weights), [[0, 1]] * 3, np.zeros(3))
     assert not out.any()
     assert not mass.any()
-
-
-@CASES
-def test_drift_is_the_sum_of_squares_of_what_moved(weighted, abstain):
-    votes, weights = draw(2 * CHUNK + 700, weighted, abstain)
-    moved = BATCH._replace(theta=BATCH.theta + 0.1, intercepts=BATCH.intercepts * 1.1)
-    out, buffers = np.full((3, 3), 7.0), np.empty((4, CHUNK), np.float32)
-    add_drift(items_of(votes, weights), BATCH, moved, buffers, out)
-    for q in range(3):
-        expected = drift_of(votes, BATCH, moved, q, weights)
-        assert np.allclose(out[q], expected, rtol=1e-4, atol=1e-5)
-    add_drift(items_of(votes, weights), moved, moved, buffers, out)
-    assert not out.any()

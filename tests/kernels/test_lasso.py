@@ -7,7 +7,7 @@ import naive_solver
 from unelisa.kernels.l1_logistic import Regressions
 from unelisa.kernels.lasso import find_step, shrink, start_all
 from unelisa.kernels.prox_newton import AGAIN, FAILED, REBUILD, begin_state, judge, step_all
-from unelisa.paper.solvers.rows import place_squares
+from unelisa.paper.solvers.base import place_squares
 from unelisa.paper.solvers.working_set import Frame, _rebuild
 
 

@@ -175,7 +175,7 @@ def test_agreements_count_only_items_on_which_both_voted():
 
 def test_votes_are_widened():
     votes = votes_of(100, 3, 0.2)
-    out = np.full((3, 50), np.nan, np.float32)
-    widen_votes(votes, 20, 60, out)
-    assert np.array_equal(out[:, :40], votes[:, 20:60])
+    out = np.full((2, 50), np.nan, np.float32)
+    widen_votes(votes, np.array([2, 0]), 20, 60, out)
+    assert np.array_equal(out[:, :40], votes[[2, 0], 20:60])
     assert np.isnan(out[:, 40:]).all()

@@ -1,6 +1,6 @@
 import pytest
 
-from unelisa.kernels.blas import one_blas_thread
+from unelisa.kernels.threads import one_blas_thread
 
 
 @pytest.fixture(autouse=True)

@@ -220,16 +220,14 @@ def test_of_very_many_voters_the_busiest_are_compared(monkeypatch):
     rng = np.random.default_rng(0)
     values = rng.choice(np.array([-1, 1], dtype=np.int8), (40, 12))
     values[:20, ::2] = 0
-    ballots, whole = sample_of(values).ballots, sample_of(values).pairs
+    whole, found = sample_of(values), sample_of(values)
+    expected = whole.correlations
     monkeypatch.setattr(module, "MOST_VOTERS", 6)
-    found = module.find_pairs(ballots, 12)
-    busy = set(range(1, 12, 2))
-    assert set(found.first.tolist()) | set(found.second.tolist()) == busy
-    assert len(found.first) == 15
-    kept = np.isin(whole.first, list(busy)) & np.isin(whole.second, list(busy))
-    expected = module.correlate(ballots, whole, np.zeros(len(ballots.votes)), 12)[kept]
-    again = module.correlate(ballots, found, np.zeros(len(ballots.votes)), 12)
-    assert again == pytest.approx(expected)
+    busy = list(range(1, 12, 2))
+    assert np.unique(found.pairs[:2]).tolist() == busy
+    assert len(found.pairs.first) == 15
+    kept = np.isin(whole.pairs.first, busy) & np.isin(whole.pairs.second, busy)
+    assert found.correlations == pytest.approx(expected[kept])
 
 
 def pairs_of(values):

@@ -17,6 +17,7 @@ from unelisa.paper.conditions import (
 )
 from unelisa.paper.ising import Ising
 from unelisa.paper.neighborhood import Neighborhoods, select_neighborhoods
+from unelisa.simulation.designs import simulate_votes
 from unelisa.votes import Votes
 
 
@@ -179,6 +180,13 @@ def test_estimates_from_votes_come_near_those_of_the_model(abstain):
             np.testing.assert_allclose(ours, expected, atol=0.03)
     assert found.holds.all()
     assert true.holds.all()
+
+
+def test_the_fisher_information_of_votes_nears_the_models():
+    drawn = simulate_votes(8, 4, "medium", 40_000, random_state=1)
+    edges = project(drawn.model)
+    found = fisher_information(edges, 2, drawn.votes)
+    assert found == pytest.approx(fisher_information(edges, 2), abs=0.03)
 
 
 def test_copies_fail_and_are_named():

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 import naive
 from unelisa.paper.experts import ExpertSelector, select_experts, split_polarity
-from unelisa.paper.graph import VoterGraph
+from unelisa.paper.ising import VoterGraph
 from unelisa.simulation.designs import figure_2_1, simulate_votes
 from unelisa.votes import Votes
 

@@ -4,7 +4,7 @@ import pytest
 
 from unelisa.errors import ModelError
 from unelisa.memory import limit_memory
-from unelisa.paper.graph import VoterGraph
+from unelisa.paper.ising import VoterGraph
 
 NODEWISE = np.array([[0.0, 0.5, 0.0], [0.3, 0.0, -0.4], [0.0, 0.0, 0.0]])
 

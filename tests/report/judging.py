@@ -13,6 +13,18 @@ from unelisa.report.findings import collect_findings
 from unelisa.report.page import render_report
 from unelisa.votes import Votes
 
+HOSTILE = [  # names
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "=cmd|' /C calc'!A0",
+    "x" * 10_000,
+    "",
+    "\u202eevil \u05e9\u05dc\u05d5\u05dd",
+    "</style></script><svg onload=alert(2)>",
+    "{{ 7 * 7 }} ${1} `x` &lt;b&gt;",
+    "\u2028a\u0000b\u2029",
+]
+
 
 def findings_of(model, votes=None, truth=None, comparison=(), **more):
     judged = None if votes is None else Judged.of(model, votes)

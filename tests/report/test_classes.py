@@ -15,7 +15,7 @@ from unelisa.report import findings as classes
 from unelisa.report.findings import describe_classes
 from unelisa.report.page import render_report
 from unelisa.report.voters import rank_voters
-from unelisa.simulation.crowds import simulate_classes
+from unelisa.simulation.designs import simulate_classes
 from unelisa.votes import Votes
 from unelisa.votes.blocks import SparseBlocks
 
@@ -62,20 +62,17 @@ def test_tallies_equal_a_slow_count(drawn):
 
 def test_a_model_s_own_confusions_are_shown_in_the_order_of_the_table(drawn, model):
     found, table = findings_of(model, drawn.votes), model.confusions_
+    assert json.loads(json.dumps(found, allow_nan=False))["by_class"] == found["by_class"]
+    assert found["answer"].startswith("300 items labeled in 4 classes, most often “")
     own = found["by_class"]["voters"][2]
     name = found["voters"][2]["voter"]
     mine = table[table.voter == name].pivot(index="meant", columns="said", values="probability")
     assert np.allclose(own, mine.to_numpy(), atol=1e-3)
-
-
-def test_the_picture_of_all_is_that_of_a_random_vote(drawn, model):
-    table = model.confusions_
+    # the picture of all is that of a random vote
     weighed = table.assign(part=table.probability * table.votes)
     parts = weighed.groupby(["meant", "said"])[["part", "votes"]].sum()
     expected = (parts.part / parts.votes).unstack().to_numpy()
-    assert np.allclose(
-        findings_of(model, drawn.votes)["by_class"]["confusion"], expected, atol=1e-4
-    )
+    assert np.allclose(found["by_class"]["confusion"], expected, atol=1e-4)
 
 
 def test_a_method_without_confusions_has_them_counted_by_its_labels(drawn):
@@ -103,9 +100,6 @@ def test_pairs_are_those_that_votes_mix_up():
     assert found[0]["votes"] == pytest.approx(35)
     assert (found[0]["first_as_second"], found[0]["second_as_first"]) == (0.3, 0.1)
     assert list_pairs(np.eye(3), np.array([9.0, 9.0, 9.0])) == []
-
-
-def test_a_class_without_votes_has_an_empty_row():
     assert pool_confusions(np.zeros((1, 2, 2)), np.zeros((1, 2))).tolist() == [[0, 0], [0, 0]]
 
 
@@ -131,12 +125,6 @@ def test_words_of_two_classes_stay_away(drawn, method):
     assert not re.search(r"positive|negative|sensitivity|specificity", body, re.I)
     assert all(word in text for word in ("The classes", "Hard pairs", "Macro F1", "ECE"))
     assert "MAE" not in text
-
-
-def test_findings_are_plain_data(drawn, model):
-    found = findings_of(model, drawn.votes, drawn.truth)
-    assert json.loads(json.dumps(found, allow_nan=False))["by_class"] == found["by_class"]
-    assert found["answer"].startswith("300 items labeled in 4 classes, most often “")
 
 
 def test_ordered_classes_say_so():

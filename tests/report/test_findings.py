@@ -1,11 +1,37 @@
 import json
+from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
-from report.judging import divided_crowd, divided_model, family_model, findings_of
+import unelisa as ue
+from analysis.test_judged import judged, judged_classes
+from report.judging import (
+    divided_crowd,
+    divided_model,
+    family_model,
+    findings_of,
+    fit_quietly,
+    page_of,
+)
 from unelisa.aggregators import DawidSkene, LatentIsing, MajorityVote, UnElisa
-from unelisa.report.findings import name_method
+from unelisa.analysis import prevalence
+from unelisa.analysis.judged import Judged
+from unelisa.analysis.prevalence import find_offset
+from unelisa.latent import Structure
+from unelisa.report import findings as rooms
+from unelisa.report.findings import (
+    MOST_LISTED,
+    describe_next,
+    describe_structure,
+    explain_structure,
+    list_items,
+    list_readings,
+)
+from unelisa.report.page import render_report, write_report
+from unelisa.report.voters import rank_voters
 from unelisa.votes import Votes
 
 
@@ -71,10 +97,7 @@ def test_a_bare_majority_of_sides_is_a_warning():
     assert any("bare majority, 2 voters against 1" in told for told in findings["warnings"])
     assert findings["answer"].endswith("including 1 contrarian (votes reversed).")
     assert findings["fit"]["settings"]["callback"] == "builtin_function_or_method"
-
-
-def test_a_class_that_is_not_registered_goes_by_its_own_name():
-    assert name_method(_Tied()) == "_Tied"
+    assert findings["method"] == "_Tied"  # which is not registered
 
 
 def test_the_graph_is_told_in_the_order_of_the_voters(crowd):
@@ -156,3 +179,207 @@ def test_a_graph_knows_no_ease(crowd):
     assert findings["hard"] == []
     assert findings["crowd"]["selects"]
     assert "voters are experts" in findings["answer"]
+
+
+def test_the_most_uncertain_come_first_and_ties_in_the_items_order():
+    found = list_items(judged([], [0.1, 0.6, 0.4, 0.9]))["uncertain"]
+    assert [row["item"] for row in found] == ["1", "2", "0", "3"]
+    assert (found[1]["label"], found[1]["probability"]) == ("no", pytest.approx(0.4))
+    assert found[0]["label"] == "yes"
+    assert list_items(judged([-3, 0, 0, 0]))["uncertain"][0]["probability"] is None
+    assert len(list_items(judged(np.arange(MOST_LISTED + 9)))["uncertain"]) == MOST_LISTED
+
+
+def test_items_of_unknown_ease_are_not_hard():
+    known = judged([1.0, -2.0, 0.5])
+    eased = replace(known, ease=np.array([0.3, np.nan, 1.2]))
+    assert [(row["item"], row["ease"]) for row in list_items(eased)["hard"]] == [
+        ("0", 0.3),
+        ("2", 1.2),
+    ]
+    assert [row["ease"] for row in list_items(eased)["uncertain"]] == [1.2, 0.3, None]
+    assert list_items(known)["hard"] == []
+
+
+def test_the_least_probable_labels_of_three_classes_come_first():
+    given = np.array([[0.97, 0.02, 0.01], [0.3, 0.3, 0.4], [0.05, 0.9, 0.05]])
+    rows = list_items(judged_classes(np.log(given), has_chances=True))["uncertain"]
+    assert [row["item"] for row in rows] == ["1", "2", "0"]
+    assert (rows[0]["label"], rows[0]["probability"]) == ("c", pytest.approx(0.4))
+    assert [row["said"] for row in rows] == ["a 2: v0, v1", "", "a 2: v0, v1"]
+
+
+def test_labels_against_the_majority_are_listed_with_who_said_what():
+    values = np.ones((3, 6), dtype=np.int8)
+    values[:, 0] = -1
+    found = list_items(judged([-1, 2, -3], values=values))["differing"]
+    assert [row["item"] for row in found] == ["2", "0"]
+    assert found[0]["said"] == "yes 5: v1, v2, v3, v4\u00a0…; no 1: v0"
+
+
+@pytest.fixture(scope="module")
+def asked():
+    votes = ue.simulate_classes(3, 6, 150, missing=0.4, random_state=0).votes
+    names = np.array([f"case <{i}>" for i in range(150)], dtype=object)
+    votes = ue.Votes.of_values(votes.values, names, votes.voters, votes.classes)
+    model = ue.DawidSkene().fit(votes)
+    return model, votes, Judged.of(model, votes)
+
+
+def test_the_section_says_what_suggest_votes_says(asked):
+    model, votes, judged = asked
+    found = describe_next(model, judged)["next_votes"]
+    rows = ue.suggest_votes(model, votes, n=rooms.SUGGESTED)
+    assert found["n"] == len(rows) == sum(row["votes"] for row in found["voters"])
+    assert found["gain"] == pytest.approx(rows["gain"].sum())
+    assert found["stop"] == rows.attrs["stop"]
+    assert found["rows"] == []
+
+
+def test_items_are_named_only_where_they_may_be(asked, tmp_path):
+    model, votes, judged = asked
+    findings = rooms.collect_findings(model, judged)
+    page = render_report({**findings, **describe_next(model, judged)}, judged)
+    assert "What to ask next" in page
+    assert "case &lt;" not in page
+    write_report(model, votes, tmp_path / "page.html", show_items=True)
+    shown = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "questions, with the votes so far." in shown
+    assert "case &lt;" in shown
+    assert "case <" not in shown
+
+
+def test_there_is_no_section_without_votes_or_for_other_methods(asked, monkeypatch):
+    model, votes, judged = asked
+    assert describe_next(model, None) == {}
+    majority = ue.MajorityVote().fit(votes)
+    assert describe_next(majority, Judged.of(majority, votes)) == {}
+    assert "What to ask next" not in render_report(rooms.collect_findings(model, judged), judged)
+    monkeypatch.setattr(rooms, "MOST_SEARCHED", 10)
+    assert describe_next(model, judged) == {}
+
+
+def test_the_reading_is_told_in_words():
+    model, votes = family_model()
+    findings = findings_of(model, votes)
+    told = json.loads(json.dumps(findings["structure"], allow_nan=False))
+    assert (told["reading"], told["asked_for"], told["two_readings"]) == ("consensus", False, False)
+    assert told["coherence"] == model.coherence_
+    page = render_report(findings)
+    assert "Method, settings and versions" in page
+    assert told["meaning"] in page
+
+
+def test_a_graph_says_so(crowd):
+    votes, _ = crowd
+    model = fit_quietly(LatentIsing(), votes)
+    assert describe_structure(model)["reading"] == "edges"
+    assert "do not share one consensus" in render_report(findings_of(model, votes))
+    asked = fit_quietly(LatentIsing("edges"), votes)
+    assert "as requested: the truth is the hub" in render_report(findings_of(asked, votes))
+
+
+@pytest.mark.parametrize("name", get_args(Structure))
+def test_every_structure_is_explained(name):
+    assert explain_structure(name) != name
+
+
+def test_two_readings_stand_side_by_side():
+    model, votes = divided_model(), divided_crowd()
+    findings = findings_of(model, votes)
+    taken, other = findings["readings"]
+    assert json.loads(json.dumps(findings["readings"], allow_nan=False)) == findings["readings"]
+    changed = model.read(1).predict(votes) != model.predict(votes)
+    assert (taken["differ"], other["differ"]) == (0, changed.sum())
+    for found, row in zip((taken, other), model.readings_.itertuples(), strict=True):
+        assert found["share_yes"] == row.share_yes
+        assert found["clusters"] == row.clusters
+        assert found["structure"] == explain_structure(row.structure) != row.structure
+    page = render_report(findings)
+    assert "2 readings of the same votes" in page
+    assert f"{other['differ']} of 900 items" in page
+
+
+def test_everybody_stands_somewhere_in_every_reading():
+    model, votes = divided_model(), divided_crowd()
+    findings = findings_of(model, votes)
+    names = [voter["voter"] for voter in findings["voters"]]
+    for k, one in enumerate(findings["readings"]):
+        parts = [one["alone"], one["contrarians"], one["uninformative"], *one["families"]]
+        assert sorted(row for part in parts for row in part) == list(range(12))
+        families = [{names[row] for row in kin} for kin in one["families"]]
+        assert families == [set(kin) for kin in model.read(k).families_]
+    first, second = (one["families"] for one in findings["readings"])
+    assert first != second
+
+
+def test_the_other_reading_leads_back():
+    model, votes = divided_model().read(1), divided_crowd()
+    taken, other = findings_of(model, votes)["readings"]
+    there, here = findings_of(divided_model(), votes)["readings"]
+    assert (taken["share_yes"], other["share_yes"]) == (here["share_yes"], there["share_yes"])
+    assert other["differ"] == here["differ"]
+
+
+def test_one_reading_needs_no_comparison(crowd):
+    model, votes = family_model()
+    assert findings_of(model, votes)["readings"] == []
+    divided = divided_model()  # without votes nobody counts labels
+    assert {x["differ"] for x in list_readings(divided, rank_voters(divided), None)} == {None}
+    plain = MajorityVote().fit(crowd[0])
+    assert list_readings(plain, rank_voters(plain), None) == []
+    assert describe_structure(plain) is None
+
+
+def test_labels_are_those_of_a_fit_with_that_prevalence():
+    model, votes = family_model()
+    found = findings_of(model, votes)["by_prevalence"]
+    assert json.loads(json.dumps(found)) == found
+    rows = {row["prevalence"]: row for row in found["rows"]}
+    for stated in (0.05, 0.3):
+        again = fit_quietly(LatentIsing(), votes, prevalence=stated)
+        labeled = (again.predict(votes) == 1).sum()
+        assert rows[stated]["labeled"] == pytest.approx(labeled, abs=2)
+        assert rows[stated]["share"] == rows[stated]["labeled"] / 1500
+    shares = [row["share"] for row in found["rows"]]
+    assert shares == sorted(shares)
+    table = render_report(findings_of(model, votes)).split("<summary>As a table</summary>")[1]
+    for stated in (0.01, 0.05, 0.5):
+        labeled = f'{stated:.0%}</td><td class="n">{rows[stated]["labeled"]:,}</td>'
+        assert labeled in table.split("</table>")[0]
+    nearest = min(rows, key=lambda x: abs(x - model.prevalence_))
+    assert rows[nearest]["share"] == pytest.approx((model.predict(votes) == 1).mean(), abs=0.03)
+
+
+def test_the_chart_reaches_as_far_as_the_estimate_may(monkeypatch):
+    model, votes = family_model()
+    high = model.prevalence_interval_[1]
+    found = findings_of(model, votes)["by_prevalence"]
+    assert found["end"] == (1.0 if high > 0.5 else 0.5)
+    rare = fit_quietly(LatentIsing(), votes, prevalence=0.1)
+    found = findings_of(rare, votes)["by_prevalence"]
+    assert (found["end"], found["rows"][0]["prevalence"]) == (0.5, 0.01)
+    assert found["rows"][-1]["prevalence"] == 0.5
+    monkeypatch.setattr(prevalence, "ENOUGH", 300)  # of many items some are enough
+    some = findings_of(rare, votes)["by_prevalence"]["rows"]
+    for one, other in zip(some, found["rows"], strict=True):
+        assert one["share"] == pytest.approx(other["share"], abs=0.02)
+
+
+def test_gold_labels_stay_whatever_is_stated():
+    odds = np.array([-1000.0, -1000.0, 0.0, 1.0, 1000.0])
+    assert find_offset(odds, 0.1) is None  # a fifth is positive for certain
+    assert find_offset(odds, 0.7) is None
+    offset = find_offset(odds, 0.5)
+    assert expit(odds + offset).mean() == pytest.approx(0.5)
+
+
+def test_only_methods_that_take_a_prevalence_have_the_chart(crowd):
+    votes, _ = crowd
+    model = DawidSkene(random_state=0).fit(votes)
+    assert findings_of(model, votes)["by_prevalence"] is None
+    assert 'id="by-prevalence"' not in page_of(model, votes)
+    fitted, known = family_model()
+    assert findings_of(fitted)["by_prevalence"] is None
+    page = page_of(fitted, known)
+    assert page.count('id="by-prevalence"') == 1

@@ -21,24 +21,11 @@ from unelisa.report.labels import (
     label_file,
     label_rows,
     pack_labels,
-    pack_table,
     pack_voters,
     plan_files,
 )
 from unelisa.sources import arrow as parquet
 from unelisa.votes import Votes
-
-
-def test_labels_are_the_users_own():
-    values = np.array([[1, 1, -1], [-1, -1, 1]], dtype=np.int8)
-    items = np.array(["=a", 'b,"c'], dtype=object)
-    votes = Votes.of_values(values, items, np.array(["x", "y", "z"]), (-1, 1))
-    file = StringIO()
-    judged = Judged.of(MajorityVote().fit(votes), votes)
-    write_table(file, label_columns(judged), label_rows(judged))
-    rows = list(csv.reader(StringIO(file.getvalue())))
-    assert rows[0] == ["item", "label", "probability", "status"]
-    assert rows[1:] == [["'=a", "1", "", "model"], ['b,"c', "-1", "", "model"]]
 
 
 def unpack(download):
@@ -47,39 +34,29 @@ def unpack(download):
 
 @pytest.fixture
 def named(crowd):
-    items = np.array([f"patient {i}" for i in range(600)], dtype=object)
+    items = np.array([f"=patient {i}" for i in range(600)], dtype=object)
     return Votes(crowd[0].blocks, items, crowd[0].voters, ("no", "yes"))
 
 
-def test_shown_items_give_the_labels_of_the_command_line(named):
+def test_shown_items_give_the_labels_of_the_command_line_and_hidden_ones_numbered_rows(named):
     judged = Judged.of(UnElisa(random_state=0).fit(named), named)
     file = StringIO()
     write_table(file, label_columns(judged), label_rows(judged))
-    packed = pack_labels(judged, show_items=True)
-    assert packed.name == "labels.csv"
-    assert unpack(packed) == file.getvalue()
-
-
-def test_hidden_items_leave_numbered_rows(named):
-    judged = Judged.of(UnElisa(random_state=0).fit(named), named)
-    packed = pack_labels(judged, show_items=False)
-    shown = unpack(pack_labels(judged, show_items=True))
-    assert packed.name == "labels-by-row.csv"
-    assert "patient" not in unpack(packed)
-    rows, full = (list(csv.reader(StringIO(text))) for text in (unpack(packed), shown))
+    shown, hidden = (pack_labels(judged, show_items) for show_items in (True, False))
+    assert (shown.name, hidden.name) == ("labels.csv", "labels-by-row.csv")
+    assert unpack(shown) == file.getvalue()
+    assert "patient" not in unpack(hidden)
+    full, rows = (list(csv.reader(StringIO(unpack(one)))) for one in (shown, hidden))
     assert rows[0] == ["row", "label", "probability", "status", "expected_accuracy"]
+    assert full[1][0] == "'=patient 0"
     assert [row[0] for row in rows[1:]] == [str(k) for k in range(1, 601)]
     assert [row[1:] for row in rows] == [row[1:] for row in full]
 
 
-def test_items_without_names_have_nothing_to_hide(crowd):
+def test_items_without_names_have_nothing_to_hide_and_too_many_labels_stay_out(crowd, monkeypatch):
     judged = Judged.of(MajorityVote().fit(crowd[0]), crowd[0])
     assert pack_labels(judged, show_items=False).name == "labels.csv"
-
-
-def test_labels_that_are_too_many_stay_out(crowd, monkeypatch):
     monkeypatch.setattr(labels, "LARGEST", 100)
-    judged = Judged.of(MajorityVote().fit(crowd[0]), crowd[0])
     assert pack_labels(judged, show_items=False) is None
 
 
@@ -96,10 +73,6 @@ def test_the_voters_table_is_safe_for_spreadsheets_and_whole(crowd):
     written = [float(row["weight"]) for row in rows]
     digits = [f"{voter['weight']:.6g}" for voter in findings["voters"]]
     assert written == [float(weight) for weight in digits]
-
-
-def test_half_a_surrogate_pair_does_not_stop_a_report():
-    assert unpack(pack_table("a.csv", ["a\ud800b"], [])) == "a?b\n"
 
 
 @pytest.fixture
@@ -141,7 +114,7 @@ def test_a_broken_file_leaves_no_labels(model, tmp_path):
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_plans_that_would_go_wrong_are_refused(tmp_path):
+def test_plans_that_would_go_wrong_and_long_files_are_refused(model, tmp_path):
     votes = tmp_path / "a" / "v.parquet"
     (tmp_path / "b").mkdir()
     votes.parent.mkdir()
@@ -154,9 +127,6 @@ def test_plans_that_would_go_wrong_are_refused(tmp_path):
         plan_files([votes, tmp_path / "votes.csv"], tmp_path / "out")
     with pytest.raises(ModelError, match="same name"):
         plan_files([votes, tmp_path / "b" / "v.parquet"], tmp_path / "out")
-
-
-def test_long_files_are_refused(model, tmp_path):
     long = frame_of(crowd(30)).melt("item", var_name="voter", value_name="vote")
     long.to_parquet(tmp_path / "long.parquet")
     with pytest.raises(VotesError, match="one row per vote"):

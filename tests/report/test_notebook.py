@@ -2,7 +2,7 @@ import numpy as np
 
 from report.judging import divided_model, family_model
 from unelisa.aggregators import LatentIsing
-from unelisa.paper.graph import VoterGraph
+from unelisa.paper.ising import VoterGraph
 from unelisa.report import notebook
 from unelisa.votes import Votes
 

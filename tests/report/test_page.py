@@ -8,27 +8,16 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from report.judging import divided_crowd, divided_model, findings_of, fit_quietly, page_of
-from unelisa.aggregators import AGGREGATORS, DawidSkene, LatentIsing, MajorityVote, UnElisa
+from report.judging import HOSTILE, divided_crowd, divided_model, findings_of, fit_quietly, page_of
+from unelisa.aggregators import AGGREGATORS, DawidSkene, LatentIsing, UnElisa
 from unelisa.analysis.comparison import MethodScore
 from unelisa.analysis.judged import Judged
 from unelisa.report import labels
 from unelisa.report.findings import VERSION
-from unelisa.report.page import render_report, write_report
+from unelisa.report.page import render_report
 from unelisa.votes import Votes
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
-HOSTILE = [
-    "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "=cmd|' /C calc'!A0",
-    "x" * 10_000,
-    "{{ 7 * 7 }}",
-    "\u202eevil",
-    "</style><svg onload=alert(1)>",
-    "&lt;b&gt;",
-    "",
-]
 
 
 class _Checker(HTMLParser):
@@ -154,42 +143,22 @@ def test_items_are_named_only_where_that_is_asked_for(crowd):
     assert np.allclose(sorted(gaps[int(name[8:])] for name in listed), least)
 
 
-def test_the_page_is_written_whole(crowd, tmp_path):
-    votes, _ = crowd
-    model = UnElisa(random_state=11).fit(votes)
-    write_report(model, votes, tmp_path / "page.html")
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "<dt>Seed</dt><dd>11</dd>" in page
-    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
-
-
-def test_a_page_without_votes_tells_of_the_voters(crowd):
-    page = render_report(findings_of(UnElisa(random_state=0).fit(crowd[0])))
-    assert _check(page).tags.count("svg") == 1
-    assert "Save the labels" not in page
-    assert "Sensitivity</button>" not in page
-
-
-def test_too_many_labels_are_left_to_the_command_line(crowd, monkeypatch):
-    monkeypatch.setattr(labels, "LARGEST", 10)
-    model = MajorityVote().fit(crowd[0])
-    page = page_of(model, crowd[0])
-    assert "too many labels to include in this page" in page
-    _check(page)
-
-
 def test_a_model_writes_its_own_report(crowd, tmp_path):
     votes, truth = crowd
-    model = UnElisa(random_state=0).fit(votes)
+    model = UnElisa(random_state=11).fit(votes)
     model.report(tmp_path / "voters.html")
     model.report(tmp_path / "full.html", votes.values, truth, comparison=[MethodScore("unelisa")])
-    assert "items labeled" not in (tmp_path / "voters.html").read_text(encoding="utf-8")
+    alone = (tmp_path / "voters.html").read_text(encoding="utf-8")
+    assert _check(alone).tags.count("svg") == 1
+    assert not any(x in alone for x in ("items labeled", "Save the labels", "Sensitivity</button>"))
     full = (tmp_path / "full.html").read_text(encoding="utf-8")
     assert " of 600 items labeled “1”" in full
+    assert "<dt>Seed</dt><dd>11</dd>" in full
+    assert {path.name for path in tmp_path.iterdir()} == {"voters.html", "full.html"}
     assert "Against the known truth" in full
 
 
-def test_no_expert_and_half_a_surrogate_do_not_break_it(crowd):
+def test_no_expert_half_a_surrogate_and_too_many_labels_do_not_break_it(crowd, monkeypatch):
     items = np.array(["\ud800"] * 600, dtype=object)
     votes = Votes.of_values(crowd[0].values, items, crowd[0].voters)
     with pytest.warns(match="no expert"):
@@ -198,6 +167,8 @@ def test_no_expert_and_half_a_surrogate_do_not_break_it(crowd):
     assert "No experts were found" in page
     page.encode("utf-8")
     _check(page)
+    monkeypatch.setattr(labels, "LARGEST", 10)
+    assert "too many labels to include in this page" in page_of(model, votes)
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")

@@ -65,23 +65,17 @@ def test_links_name_the_rows_of_the_strongest_neighbors(crowd):
             assert model.graph_.weights[s, ranking[link["voter"]]] == link["weight"] != 0
 
 
-def test_equal_voters_keep_their_order():
-    model = MajorityVote().fit([[1, 1, -1], [-1, -1, 1]])
-    assert rank_voters(model) == [0, 1, 2]
-
-
 def test_a_fitted_model_gives_ties_of_experts_and_links_of_all(crowd):
     model = UnElisa(random_state=0).fit(crowd[0])
     network = Network.of_model(model)
     assert np.flatnonzero(network.counted).tolist() == model.experts_.tolist()
     assert (network.weights[~network.counted] == 0).all()
+    equal = MajorityVote().fit(crowd[0])
+    assert rank_voters(equal) == list(range(9))  # in their own order
+    assert Network.of_model(equal).links == []
     assert len(network.links) == len(model.graph_.edges)
     sizes = [abs(weight) for _, _, weight in network.links]
     assert sizes == sorted(sizes, reverse=True)
-
-
-def test_a_method_without_a_graph_has_no_links(crowd):
-    assert Network.of_model(MajorityVote().fit(crowd[0])).links == []
 
 
 def test_neighbors_are_mutual():
@@ -186,9 +180,6 @@ def test_without_accuracies_the_agreement_with_the_labels_is_drawn(crowd):
     findings = findings_of(MajorityVote().fit(crowd[0]), crowd[0])
     assert draw_dots(findings["voters"], [])["measure"] == "agreement"
     assert draw_dots(findings_of(MajorityVote().fit(crowd[0]))["voters"], []) is None
-
-
-def test_every_voter_of_a_model_has_a_row():
     findings = findings_of(divided_model(), divided_crowd())
     rows = draw_dots(findings["voters"], findings["graph"]["families"])["rows"]
     assert sorted(row["voter"] for row in rows) == list(range(12))

@@ -29,19 +29,20 @@ def test_names_are_made_safe_to_show(name, shown):
     assert wording.show_name(name) == shown
 
 
-def test_numbers_are_rounded_and_their_absence_is_a_dash():
-    assert wording.show_number(-0.5) == "\N{MINUS SIGN}0.500"
-    for show in (wording.show_number, wording.show_percent, wording.show_seconds):
-        assert show(None) == wording.DASH
-
-
 def test_the_best_of_a_comparison_is_found():
     rows = [
         {"accuracy": 0.9, "balanced_accuracy": None, "auc": 0.5, "log_loss": 0.4},
         {"accuracy": 0.8, "balanced_accuracy": None, "auc": 0.6, "log_loss": 0.3},
     ]
-    assert wording.find_best(rows) == {"accuracy": 0.9, "auc": 0.6, "log_loss": 0.3}
-    assert wording.find_best(rows[:1]) == {}
+    assert find_best(rows) == {"accuracy": 0.9, "auc": 0.6, "log_loss": 0.3}
+    assert find_best(rows[:1]) == {}
+    steps = [{"method": "a", "accuracy": 0.5, "mean_absolute_error": x} for x in (None, 0.3)]
+    assert list(choose_scores(steps[:1])) == ["accuracy"]
+    assert list(choose_scores(steps)) == ["accuracy", "mean_absolute_error"]
+    assert find_best([{**row, "mean_absolute_error": 0.4} for row in steps[:1]] + steps[1:]) == {
+        "accuracy": 0.5,
+        "mean_absolute_error": 0.3,
+    }
 
 
 def test_how_it_was_fitted_is_told(crowd):
@@ -53,6 +54,11 @@ def test_how_it_was_fitted_is_told(crowd):
     assert "penalty = theory" in told["Settings"]
     alone = dict(wording.describe_fit(findings_of(UnElisa().fit(crowd[0]))))
     assert alone["Seed"] == "none: the votes determine the result"
+
+
+def show_ahead(low=-0.01, holds=False):
+    row = {"better": "a", "worse": "b", "difference": 0.1, "low": low, "high": 0.18}
+    return wording.show_difference({**row, "holds": holds})
 
 
 @pytest.mark.parametrize(
@@ -82,11 +88,27 @@ def test_values_become_what_json_can_hold(value, plain):
 @pytest.mark.parametrize(
     ("shown", "words"),
     [
+        (wording.show_number(-0.5), "\u22120.500"),
+        (wording.show_number(None), wording.DASH),
+        (wording.show_percent(None), wording.DASH),
+        (wording.show_seconds(None), wording.DASH),
         (wording.count_noun(0, "voter"), "0 voters"),
         (wording.count_noun(1, "voter"), "1 voter"),
         (wording.count_noun(1200, "voter"), "1,200 voters"),
         (wording.count_noun(2, "family", "families"), "2 families"),
         (wording.show_range(0.8, 0.95), "80.0% to 95.0%"),
+        (wording.show_lean(0.124), "lenient by 12 points"),
+        (wording.show_lean(-0.01), "strict by 1 point"),
+        (wording.show_lean(0.001), "even"),
+        (wording.show_interval(0.81, 0.7, 0.9), "81.0% (70.0 to 90.0)"),
+        (wording.show_interval(0.8), "80.0%"),
+        (wording.show_interval(None), "cannot be estimated"),
+        (show_ahead(low=0.02, holds=True), "a is ahead of b by 10.0 points (2.0 to 18.0)"),
+        (show_ahead(), "a and b cannot be told apart: 10.0 points (\u22121.0 to 18.0)"),
+        (
+            wording.take_apart("They share no truth (it gains 5.3 nats, 8 are needed)."),
+            ("They share no truth.", "it gains 5.3 nats, 8 are needed"),
+        ),
         (wording.show_verdict("family of ann"), "family"),
         (wording.show_verdict("left out"), "left out"),
         (wording.show_minus("against it, -1.20 \u00b1 0.10"), "against it, \u22121.20 \u00b1 0.10"),
@@ -112,20 +134,16 @@ def test_figures_are_put_into_words(shown, words):
 def test_the_legend_has_the_words_of_the_table():
     model, votes = family_model()
     findings = findings_of(model, votes)
+    colors = wording.number_families(findings)  # relatives share one
+    for family in findings["crowd"]["families"]:
+        assert len({colors[row] for row in family["voters"]}) == 1
+    assert len(set(colors.values())) == 3
     shown = {one["role"] for one in wording.list_roles(findings)}
     assert shown == {wording.show_verdict(voter["verdict"]) for voter in findings["voters"]}
     page = render_report(findings)
     for word in shown:
         assert f'<i class="dot {word}"></i>{word}</span>' in page
         assert f'<span class="chip {word}">{word}</span>' in page
-
-
-def test_relatives_share_a_color():
-    findings = findings_of(*family_model())
-    colors = wording.number_families(findings)
-    for family in findings["crowd"]["families"]:
-        assert len({colors[row] for row in family["voters"]}) == 1
-    assert len(set(colors.values())) == 3
 
 
 def test_style_script_and_plots_know_every_family_and_role():
@@ -138,15 +156,3 @@ def test_style_script_and_plots_know_every_family_and_role():
     assert f"FAMILY_COLORS = {wording.FAMILY_COLORS};" in script
     assert f"OUTSIDE = {json.dumps(sorted(wording.OUTSIDE))};" in script
     assert len(plots.FAMILIES) == wording.FAMILY_COLORS
-
-
-def test_errors_in_steps_are_shown_only_where_known():
-    rows = [{"method": "a", "accuracy": 0.5, "mean_absolute_error": x} for x in (None, 0.3)]
-    assert list(choose_scores(rows[:1])) == ["accuracy"]
-    assert list(choose_scores(rows)) == ["accuracy", "mean_absolute_error"]
-    assert find_best(
-        [{**row, "mean_absolute_error": x} for row, x in zip(rows, (0.4, 0.3), strict=True)]
-    ) == {
-        "accuracy": 0.5,
-        "mean_absolute_error": 0.3,
-    }

@@ -11,9 +11,8 @@ import numpy as np
 from unelisa.aggregators import LatentIsing
 from unelisa.review.contents import Contents
 from unelisa.review.gold_file import open_gold
-from unelisa.review.guard import KEY
 from unelisa.review.pools import VotesPool
-from unelisa.review.server import ReviewServer
+from unelisa.review.server import KEY, ReviewServer
 from unelisa.review.session import Session
 from unelisa.votes import Votes
 

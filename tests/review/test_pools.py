@@ -9,13 +9,15 @@ from review.reviewing import N_ITEMS, small_crowd, small_pool
 from unelisa.aggregators import DawidSkene, LatentIsing, MajorityVote
 from unelisa.analysis.certified_draws import draw_gold
 from unelisa.analysis.certify import certify
-from unelisa.analysis.rate import estimate_rate
+from unelisa.analysis.rate import correct_shares, estimate_rate
 from unelisa.analysis.scoring import bound_frequency
+from unelisa.analysis.suggestions import suggest_votes
 from unelisa.errors import ModelError, VotesError
 from unelisa.review.pools import (
     ChartsPool,
     Known,
     VotesPool,
+    _count_alike,
     bound_mean,
     compare_readings,
     expect_accuracy,
@@ -25,6 +27,10 @@ from unelisa.review.pools import (
     look_ahead,
     look_at_width,
     measure_accuracy,
+    measure_gains,
+    mix_chances,
+    rank_useful,
+    spread_sample,
 )
 from unelisa.votes import Votes
 
@@ -40,10 +46,9 @@ def answered(n, sampled=False):
 def test_the_votes_on_an_item_are_listed_by_label():
     votes, _, _ = small_crowd()
     told = small_pool().list_opinions(3)
-    assert sum(len(one.voters) for one in told) == votes.n_voters
-    for one in told:
-        sign = 2 * one.label - 1
-        assert one.voters == votes.voters[votes.values[3] == sign].tolist()
+    assert sum(len(who) for _, who in told) == votes.n_voters
+    for label, who in told:
+        assert who == votes.voters[votes.values[3] == 2 * label - 1].tolist()
 
 
 def test_labels_change_the_model_and_the_order():
@@ -135,14 +140,11 @@ def label_items(*labels):
     return Known(np.array(labels), np.zeros(len(labels), dtype=bool))
 
 
-def test_gold_labels_are_certain():
-    chances = np.array([[0.6, 0.4], [0.2, 0.8]])
-    assert fix_known(chances, label_items(1, -1)).tolist() == [[0.0, 1.0], [0.2, 0.8]]
-    told = expect_accuracy(DawidSkene(), fix_known(chances, label_items(1, -1)))
-    assert told == pytest.approx({"share": 0.9, "low": None, "high": None})
-
-
-def test_the_expected_accuracy_is_that_of_the_model():
+def test_the_expected_accuracy_is_that_of_the_model_and_gold_labels_are_certain():
+    unsure = np.array([[0.6, 0.4], [0.2, 0.8]])
+    assert fix_known(unsure, label_items(1, -1)).tolist() == [[0.0, 1.0], [0.2, 0.8]]
+    mean = expect_accuracy(DawidSkene(), fix_known(unsure, label_items(1, -1)))
+    assert mean == pytest.approx({"share": 0.9, "low": None, "high": None})
     model, chances = small_crowd()[2], np.full((2, 2), 0.5)
     told = expect_accuracy(model, chances)
     assert told["share"] is not None
@@ -161,16 +163,12 @@ def test_accuracy_is_measured_on_the_labels():
     told = measure_accuracy(chances, label_items(1, 1, -1))
     assert (told["share"], told["labels"]) == (0.5, 2)
     assert measure_accuracy(chances, label_items(-1, -1, -1)) is None
+    drawn = Known(np.array([0, 1]), np.array([True, False]))
+    assert drawn.only_sample().labels.tolist() == [0, -1]
+    assert drawn.only_sample().name(np.array(["no", "yes"])).tolist() == ["no", None]
     weighted = bound_mean(np.array([True, False, False]), np.array([2.0, 1.0, 1.0]))
     assert weighted["share"] == 0.5
     assert (weighted["low"], weighted["high"]) == bound_frequency(0.5, 16 / 6, 0.9)
-
-
-def test_only_items_that_were_drawn_are_a_sample():
-    told = Known(np.array([0, 1]), np.array([True, False]))
-    assert told.only_sample().labels.tolist() == [0, -1]
-    assert told.name(np.array(["no", "yes"])).tolist() == ["no", "yes"]
-    assert told.only_sample().name(np.array(["no", "yes"])).tolist() == ["no", None]
 
 
 def test_more_answers_are_worth_it_while_labels_are_uncertain():
@@ -194,9 +192,6 @@ def test_a_narrow_interval_is_enough():
     assert not look_at_width(wide, labels)["enough"]
     assert look_at_width(narrow, labels)["words"].startswith("Enough: 100 more")
     assert not look_at_width([{"low": None, "high": None}], labels)["enough"]
-
-
-def test_rates_become_plain_rows():
     table = pd.DataFrame({"share": [0.5], "low": [np.nan]}, index=pd.Index(["x"], name="class"))
     assert list_rates(table) == [{"class": "x", "share": 0.5, "low": None}]
 
@@ -212,3 +207,60 @@ def test_a_reading_that_the_labels_rule_out_is_named():
     assert [row["state"] for row in rows] == ["taken", "ruled out"]
     assert rows[1]["structure"] == "voters who repeat each other count once each"
     assert compare_readings(object(), object()) == []
+
+
+def pair(yes):
+    return np.column_stack([1 - yes, yes])
+
+
+def test_the_gain_is_what_suggest_votes_expects_of_a_human():
+    votes, _, model = small_crowd()
+    asked = suggest_votes(model, votes, n=5, voters=[], gold_cost=1.0)
+    gains = measure_gains(model.predict_proba(votes))
+    best = rank_useful(model.predict_proba(votes))[0]
+    np.testing.assert_allclose(asked["gain"], np.sort(gains)[::-1][:5])
+    assert gains[best] == gains.max()
+
+
+def test_items_alike_are_worth_less_one_after_the_other():
+    yes = np.concatenate([np.full(100, 0.5), np.linspace(0.3, 0.4, 50), np.full(50, 0.99)])
+    first = rank_useful(pair(yes))[:20]
+    assert first[0] < 100
+    assert np.count_nonzero(first < 100) < 5  # 0.5 / sqrt(3) is less than 0.3
+    naive = [yes[:i].tolist().count(yes[i]) + 1 for i in range(200)]
+    assert sorted(_count_alike(pair(yes), np.arange(200.0))) == sorted(naive)
+    assert _count_alike(pair(yes), np.arange(200.0)).tolist() == naive
+
+
+def test_equal_gains_come_in_a_random_order():
+    chances = pair(np.full(50, 0.5))
+    assert rank_useful(chances).tolist() != list(range(50))
+    assert sorted(rank_useful(chances)) == list(range(50))
+    assert rank_useful(chances, seed=1).tolist() != rank_useful(chances).tolist()
+    assert mix_chances([pair(np.array([0.0])), pair(np.array([0.5]))]).tolist() == [[0.75, 0.25]]
+
+
+def test_every_beginning_of_a_sample_is_spread_over_the_probabilities():
+    chances = pair(np.random.default_rng(0).random(500))
+    order = spread_sample(chances, seed=3)
+    assert sorted(order) == list(range(500))
+    for n in (8, 16, 64):
+        assert abs(chances[order[:n], 1].mean() - chances[:, 1].mean()) < 1 / n
+    three = np.eye(3)[np.arange(300) % 3]
+    counts = np.bincount(spread_sample(three)[:30] % 3)
+    assert counts.min() >= 8
+
+
+def test_intervals_from_a_spread_sample_hold():
+    """A stratified sample of equal shares is what `estimate_rate` takes: its intervals cover."""
+    rng = np.random.default_rng(1)
+    yes = rng.beta(0.6, 1.4, 1000)
+    truth = rng.random(1000) < np.clip(1.3 * yes, 0, 1)  # the model underestimates
+    labels, held = pair(truth).astype(bool), 0
+    for seed in range(300):
+        sample = np.zeros_like(labels)
+        drawn = spread_sample(pair(yes), seed)[:60]
+        sample[drawn] = labels[drawn]
+        rate = correct_shares(sample, pair(yes), 0.95)[1]
+        held += rate.low <= truth.mean() <= rate.high
+    assert held / 300 > 0.93

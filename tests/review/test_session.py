@@ -1,9 +1,12 @@
 import numpy as np
 import pytest
+from sklearn.metrics import cohen_kappa_score
 
 from review.reviewing import review, say, small_crowd
 from unelisa.errors import ModelError
-from unelisa.review.order import rank_useful
+from unelisa.review.gold_file import Answer
+from unelisa.review.pools import rank_useful
+from unelisa.review.session import compare_reviewers, find_open, list_checks, measure_kappa
 from unelisa.sources.labels import read_labels
 
 pytestmark = pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
@@ -59,7 +62,7 @@ def test_skip_back_and_change(path):
         assert len(rows(path)) == 2
         assert say(session, second, 1, "a note")
         assert [row.split(",")[1] for row in rows(path)] == ["", "ham", "spam"]
-        told = session.sum_up(session.await_study().result())
+        told = session.sum_up(session.coming.result())
         assert (told["labeled"], told["skipped"]) == (1, 1)
 
 
@@ -70,17 +73,22 @@ def test_two_tabs_do_not_overwrite_each_other(path):
         assert session.answer(item, 1, "", None, new=True)  # a repeated request
         assert not session.answer(item, 0, "", None, new=True)  # another tab
         assert not session.answer(item, 0, "", 0, new=False)  # it saw another answer
+        with review(path, "ann") as there:  # in another process
+            assert there.answer(item, 1, "", None, new=True)
+            assert not there.answer(item, 0, "", None, new=True)
         assert len(rows(path)) == 1
+        session._done.update(range(len(session.pool.items)))
+        assert session.find_next() is None  # the review ends
 
 
 def test_after_ten_answers_the_model_has_learned(path):
     _, truth, _ = small_crowd()
     with review(path) as session:
-        before = session.await_study().result()
+        before = session.coming.result()
         for _ in range(10):
             item = session.find_next()
             say(session, item, int(truth[item]))
-        after = session.await_study().result()
+        after = session.coming.result()
         assert not np.array_equal(before.chances, after.chances)
         assert session.sum_up(after)["labeled"] == 10
 
@@ -113,7 +121,7 @@ def test_reviewers_check_each_other_and_look_again(path):
         assert check == asked[0]
         assert session.describe(check)["votes"] is None
         say(session, check, 0)
-        told = session.sum_up(session.await_study().result())
+        told = session.sum_up(session.coming.result())
         assert told["disputed"] == 1
         assert told["labeled"] == 8
     with review(path, "ann") as session:
@@ -139,24 +147,8 @@ def test_reviewers_at_the_same_time_follow_each_other(path):
         # ann has the same item on her page: both labels count, and they disagree
         say(ann, second, 1)
         bob.find_next()
-        assert bob.sum_up(bob.await_study().result())["disputed"] == 1
+        assert bob.sum_up(bob.coming.result())["disputed"] == 1
     assert len(rows(path)) == 3
-
-
-def test_the_same_reviewer_twice_does_not_answer_twice(path):
-    with review(path, "ann") as here, review(path, "ann") as there:
-        item = here.find_next()
-        shown = there.describe(item)
-        assert say(here, item, 1)
-        assert there.answer(item, 1, "", shown["label"], new=True)
-        assert not there.answer(item, 0, "", shown["label"], new=True)
-    assert len(rows(path)) == 1
-
-
-def test_a_review_ends_when_everything_was_asked(path):
-    with review(path) as session:
-        session._done.update(range(len(session.pool.items)))
-        assert session.find_next() is None
 
 
 def test_one_reviewer_under_two_spellings_is_refused(path):
@@ -170,3 +162,36 @@ def test_one_reviewer_under_two_spellings_is_refused(path):
         pass
     with review(path, "anna") as session:
         assert session.count == 0
+
+
+def told(*answers):
+    """Answers written as ("ann", item, label)."""
+    return [Answer(item, label, who, "useful") for who, item, label in answers]
+
+
+def test_kappa_is_that_of_scikit_learn():
+    pairs = [(0, 0), (1, 1), (2, 1), (0, 0), (2, 2), (1, 0)]
+    assert measure_kappa(pairs) == pytest.approx(cohen_kappa_score(*zip(*pairs, strict=True)))
+    assert measure_kappa([(1, 1)] * 3) is None
+    # reviewers are compared by their first answers
+    answers = told(("ann", 1, 0), ("bob", 1, 1), ("ann", 1, 1), ("ann", 2, 0), ("bob", 2, 0))
+    (pair,) = compare_reviewers([*answers, *told(("eve", 3, 0), ("ann", 4, None))])
+    assert pair[:4] == ("ann", "bob", 2, 1)
+    assert find_open(answers) == set()
+    assert find_open(answers[:2]) == {1}
+
+
+def test_a_disagreement_is_asked_again_once():
+    answers = told(("ann", 1, 0), ("bob", 1, 1))
+    assert list(list_checks(answers, "ann")) == [1]
+    assert list(list_checks(answers, "bob")) == []  # ann looks again first
+    kept = [*answers, *told(("ann", 1, 0))]
+    assert list(list_checks(kept, "ann")) == []
+    assert list(list_checks(kept, "eve")) == [1]  # a third reviewer can settle it
+    changed = [*answers, *told(("ann", 1, 1))]
+    assert list(list_checks(changed, "ann")) == []
+
+
+def test_what_only_others_have_labeled_comes_with_disputes_first():
+    answers = told(("ann", 1, 0), ("ann", 2, 0), ("bob", 2, 1), ("ann", 3, None))
+    assert list(list_checks(answers, "eve")) == [2, 1]

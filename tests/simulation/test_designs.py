@@ -7,14 +7,15 @@ from hypothesis import strategies as st
 
 import naive
 from unelisa.errors import ModelError
-from unelisa.simulation.crowds import REPEATED, simulate_classes
 from unelisa.simulation.designs import (
     EDGE_STRENGTHS,
+    REPEATED,
     count_experts,
     count_items,
     design_graph,
     figure_2_1,
     sample_ising,
+    simulate_classes,
     simulate_votes,
 )
 

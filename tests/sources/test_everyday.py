@@ -223,7 +223,7 @@ def test_ratings_get_a_sentence_that_proposes_their_order(tmp_path):
     assert read_votes(path, order=[1, 2, 3, 4, 5]).ordered  # as it says: warnings are errors
 
 
-@pytest.mark.parametrize("labels", [("ja", "nein"), ("+", "-"), ("correct", "incorrect")])
+@pytest.mark.parametrize("labels", [("ja", "nein"), ("+", "-"), ("case", "control")])
 def test_a_word_for_no_that_counts_as_positive_is_said(labels):
     table = pd.DataFrame({"ann": labels, "bob": labels[::-1]})
     with pytest.warns(VotesWarning, match="seems to be the negative one; declare both"):

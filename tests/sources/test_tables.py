@@ -1,4 +1,8 @@
 import gzip
+import os
+import stat
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -6,15 +10,18 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, feather, parquet
 
+import unelisa as ue
+from places import crowd
 from unelisa.errors import VotesError
+from unelisa.kernels.l1_logistic import CHUNK
+from unelisa.sources import arrow as arrow_module
 from unelisa.sources.tables import read_votes
+from unelisa.votes import blocks as local_module
+from unelisa.votes.blocks import MappedBlocks
+from unelisa.votes.columns import RowNumbers
 
 LONG = pd.DataFrame(
-    {
-        "task": ["x1", "x1", "x2"],
-        "worker": ["ann", "bob", "bob"],
-        "label": ["yes", "yes", "no"],
-    }
+    {"task": ["x1", "x1", "x2"], "worker": ["ann", "bob", "bob"], "label": ["yes", "yes", "no"]}
 )
 WIDE = pd.DataFrame({"item": ["x1", "x2"], "ann": ["yes", None], "bob": ["yes", "no"]})
 
@@ -71,25 +78,6 @@ def test_a_wide_table_without_item_names(tmp_path):
     assert votes.voters.tolist() == ["a", "b"]
 
 
-def test_columns_can_be_named(tmp_path):
-    path = text(tmp_path, "pic,who,said\n1,a,x\n1,b,y\n2,a,y\n")
-    votes = read_votes(path, item="pic", voter="who", vote="said")
-    assert votes.values.tolist() == [[-1, 1], [1, 0]]
-    with pytest.raises(VotesError, match="name all three"):
-        read_votes(path, voter="who")
-
-
-def test_an_unnamed_item_column_is_explained(tmp_path):
-    rows = "".join(f"patient{i},1,0\n" for i in range(100))
-    assert read_votes(text(tmp_path, f"mrn,a,b\n{rows}")).items[:2].tolist() == [
-        "patient0",
-        "patient1",
-    ]
-    assert read_votes(tmp_path / "votes.csv", item="mrn").shape == (100, 2)
-    with pytest.raises(VotesError, match="column 'mrn' can hardly hold votes.* item='mrn'"):
-        read_votes(text(tmp_path, f"mrn,a,b\n{rows}patient7,1,0\n"))
-
-
 def test_declared_codings_and_many_blocks(tmp_path):
     rng = np.random.default_rng(0)
     values = rng.integers(-1, 2, size=(30_000, 60))  # about 4.5 MB of text: two blocks
@@ -97,40 +85,6 @@ def test_declared_codings_and_many_blocks(tmp_path):
     assert np.array_equal(read_votes(tmp_path / "votes.csv", coding="pm1").values, values)
     snorkel = np.array([0, -1, 1], dtype=np.int8)[values + 1]
     assert np.array_equal(read_votes(tmp_path / "votes.csv", coding="snorkel").values, snorkel)
-
-
-@pytest.mark.parametrize(
-    ("content", "name", "message"),
-    [
-        ("", "votes.csv", "is empty"),
-        ("item,a\n", "votes.csv", "0 items"),
-        ("a\n1\n", "votes.csv", "only one column"),
-        ("item,a,a\nx,1,0\n", "votes.csv", "columns 2 and 3 of votes.csv have the same name"),
-        ("item,a,b\nx,1\n", "votes.csv", "more or fewer cells"),
-        ("item,a,b\nx,1,0\nx,0,1\n", "votes.csv", "data row 1 appears twice"),
-        ("item,a,b\n,1,0\n", "votes.csv", "column 'item' has no name in data row 1"),
-        ("item,a,b\nx,2,0\ny,0,2\n", "votes.csv", "may mean abstained"),
-        ("item,a,b\nx,1,0\ny,-1,1\n", "votes.csv", "ambiguous"),
-        (b"item,a,b\n\x81,1,0\n", "votes.csv", "not UTF-8"),
-        (b"\x1f\x8b\x08\x00broken", "votes.csv.gz", "damaged"),
-        ("not parquet", "votes.parquet", "damaged or not in the format"),
-        ("", "votes.feather", "damaged or not in the format|empty"),
-        ("item,a,b\nx,1,0\n", "votes.xls", "unknown file extension; use .csv"),
-    ],
-)
-def test_files_that_hold_no_votes(content, name, message, tmp_path):
-    with pytest.raises(VotesError, match=message) as refusal:
-        read_votes(text(tmp_path, content, name))
-    assert "\n" not in str(refusal.value)
-    assert str(tmp_path) not in str(refusal.value) or "there is no file" in str(refusal.value)
-
-
-def test_missing_files_and_folders(tmp_path):
-    with pytest.raises(VotesError, match=r"there is no file none\.csv"):
-        read_votes(tmp_path / "none.csv")
-    (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(VotesError, match="is a folder"):
-        read_votes(tmp_path / "folder.csv")
 
 
 def write_days(folder):
@@ -165,3 +119,125 @@ def test_rows_without_items_cannot_be_joined(tmp_path):
         read_votes(files)
     with pytest.raises(VotesError, match="no files of votes"):
         read_votes([])
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Several blocks of votes and several batches of rows from small tables."""
+    monkeypatch.setattr(local_module.fitting_items, "__defaults__", (CHUNK * 12,))
+    monkeypatch.setattr(arrow_module, "ROWS", 1500)
+
+
+def as_words(votes):
+    frame = pd.DataFrame(votes).replace({-1: "no", 0: None, 1: "yes"}).astype(object)
+    frame.columns = [f"rater {s}" for s in range(votes.shape[1])]
+    frame.insert(0, "item", [f"x{i}" for i in range(len(frame))])
+    return frame
+
+
+def write_folder(folder, frame, n_files=3):
+    folder.mkdir()
+    for k, rows in enumerate(np.array_split(np.arange(len(frame)), n_files)):
+        frame.iloc[rows].to_parquet(folder / f"part-{k}.parquet")
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "folder"])
+def test_a_large_table_is_kept_in_a_file(kind, tmp_path, small_blocks):
+    frame = as_words(crowd())
+    path = tmp_path / f"votes.{kind}"
+    if kind == "csv":
+        frame.to_csv(path, index=False)
+    elif kind == "parquet":
+        frame.to_parquet(path)
+    else:
+        write_folder(path, frame)
+    here, there = ue.read_votes(path), ue.read_votes(path, memory="50KB")
+    assert isinstance(there.blocks, MappedBlocks)
+    assert len(list(there.blocks)) == 4
+    assert np.array_equal(np.concatenate([part.values for part in there.parts()]), here.values)
+    assert there.items.tolist() == here.items.tolist()
+    assert (there.classes, there.voters.tolist()) == (here.classes, here.voters.tolist())
+    model = ue.UnElisa(fit_intercept=True, random_state=0).fit(there)
+    same = ue.UnElisa(fit_intercept=True, random_state=0).fit(here)
+    assert model.weights_ == pytest.approx(same.weights_, abs=1e-6)
+    assert model.predict(there).tolist() == same.predict(here).tolist()
+
+
+def test_the_file_goes_with_the_votes(tmp_path, small_blocks):
+    pd.DataFrame(crowd(), columns=list("abcdefghijkl")).to_parquet(tmp_path / "votes.parquet")
+    votes = ue.read_votes(tmp_path / "votes.parquet", coding="pm1", memory=1000)
+    file = votes.blocks.file
+    assert isinstance(votes.items, RowNumbers)
+    assert os.fstat(file.fileno()).st_size == crowd().size
+    del votes
+    assert file.closed
+
+
+def test_numbers_that_name_items_stay_numbers(tmp_path):
+    frame = pd.DataFrame(crowd(), columns=list("abcdefghijkl"))
+    frame["item"] = np.arange(len(frame)) + 10**10
+    frame.to_parquet(tmp_path / "votes.parquet")
+    votes = ue.read_votes(tmp_path / "votes.parquet", coding="pm1", memory=1000)
+    assert votes.items[:2].tolist() == [10**10, 10**10 + 1]
+
+
+def test_a_folder_of_long_files_is_read_as_one_table(tmp_path):
+    frame = as_words(crowd(300)).melt("item", var_name="voter", value_name="vote").dropna()
+    write_folder(tmp_path / "long", frame)
+    votes = ue.read_votes(tmp_path / "long", memory=1000)
+    frame.to_csv(tmp_path / "long.csv", index=False)
+    assert np.array_equal(votes.values, ue.read_votes(tmp_path / "long.csv").values)
+
+
+def test_what_cannot_be_stored_is_refused_in_a_sentence(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(VotesError, match="folder without Parquet"):
+        ue.read_votes(tmp_path / "empty")
+    frame = as_words(crowd(400))
+    write_folder(tmp_path / "mixed", frame)
+    frame.rename(columns={"rater 3": "rater x"}).to_parquet(tmp_path / "mixed" / "z.parquet")
+    with pytest.raises(VotesError, match="z.parquet has different columns than part-0.parquet"):
+        ue.read_votes(tmp_path / "mixed", memory=1000)
+    frame.loc[7, "item"] = "x3"
+    frame.to_parquet(tmp_path / "twice.parquet")
+    with pytest.raises(VotesError, match="data row 4 appears twice"):
+        ue.read_votes(tmp_path / "twice.parquet", memory=1000)
+    frame["rater 2"] = [f"words {i}" for i in range(len(frame))]
+    frame.to_parquet(tmp_path / "text.parquet")
+    with pytest.raises(VotesError, match="column 'rater 2' holds far more labels.*free text"):
+        ue.read_votes(tmp_path / "text.parquet", memory=1000)
+
+
+def test_names_are_stored_one_after_the_other(tmp_path):
+    """Not in cells as wide as the longest: one name of a megabyte would take gigabytes."""
+    names = [f"x{i}" for i in range(5000)]
+    names[7] = "é" * 1_000_000
+    votes = pd.DataFrame({"item": names, "ann": ["yes", "no"] * 2500, "bob": ["no", "yes"] * 2500})
+    votes.to_csv(tmp_path / "votes.csv", index=False)
+    stored = ue.read_votes(tmp_path / "votes.csv", memory=1000).items
+    assert stored.tolist() == names
+    assert stored[7] == names[7]
+    assert stored[-1] == names[-1]
+    assert stored[[5, 6]].tolist() == names[5:7]
+    assert stored[np.arange(5000) < 3].tolist() == names[:3]
+    assert np.asarray(stored[10:12]).tolist() == names[10:12]
+    assert len(stored) == 5000
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs a list of open files")
+def test_nothing_of_it_has_a_name_or_is_open_to_others(tmp_path, monkeypatch):
+    """Items may be patients: what a killed process leaves behind must not hold them."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    as_words(crowd()).to_parquet(tmp_path / "votes.parquet")
+    votes = ue.read_votes(tmp_path / "votes.parquet", memory=1000)
+    assert list((tmp_path / "tmp").iterdir()) == []
+    assert stat.S_IMODE(os.fstat(votes.blocks.file.fileno()).st_mode) == 0o600
+    assert votes.items[:2].tolist() == ["x0", "x1"]
+
+
+def test_a_method_that_needs_a_table_says_so(tmp_path, small_blocks):
+    as_words(crowd()).to_parquet(tmp_path / "votes.parquet")
+    votes = ue.read_votes(tmp_path / "votes.parquet", memory=1000)
+    with pytest.raises(VotesError, match="in a file, and this method needs all of them"):
+        ue.StackedRBM(random_state=0).fit(votes)

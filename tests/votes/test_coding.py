@@ -3,13 +3,7 @@ from datetime import date
 import pytest
 
 from unelisa.errors import AmbiguousVotesError, VotesError
-from unelisa.votes.coding import (
-    MAX_CLASSES,
-    Declared,
-    declare_order,
-    encode_classes,
-    settle_coding,
-)
+from unelisa.votes.coding import MAX_CLASSES, Declared, declare_order, encode_classes, settle_coding
 
 
 def settle(*labels, coding="auto"):
@@ -45,10 +39,7 @@ def test_auto_refuses_what_can_be_read_two_ways(labels):
 
 @pytest.mark.parametrize(
     ("coding", "votes", "classes"),
-    [
-        ("pm1", {-1: -1, 0: 0, 1: 1}, (-1, 1)),
-        ("snorkel", {-1: 0, 0: -1, 1: 1}, (0, 1)),
-    ],
+    [("pm1", {-1: -1, 0: 0, 1: 1}, (-1, 1)), ("snorkel", {-1: 0, 0: -1, 1: 1}, (0, 1))],
 )
 def test_declared_codings(coding, votes, classes):
     settled = settle(-1, 0, 1, coding=coding)

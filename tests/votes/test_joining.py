@@ -122,12 +122,3 @@ def test_equal_sums_are_told_apart_by_hashed_margins():
 def test_every_voter_who_discerns_items_is_there_once(values):
     votes = Votes.of(values, coding="pm1")
     assert sorted(order_voters(votes).tolist()) == np.flatnonzero(votes.discerning()).tolist()
-
-
-def test_sparse_votes_have_the_same_order():
-    import scipy.sparse as sp  # noqa: PLC0415
-
-    values = draw()
-    votes = Votes.of(values, coding="pm1")
-    sparse = Votes(SparseBlocks(sp.csr_array(values)), votes.items, votes.voters)
-    assert np.array_equal(order_voters(sparse), order_voters(votes))

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from unelisa.aggregators.base import Aggregator, Floats, is_two_class
 from unelisa.errors import ExpertsWarning, warn_user
-from unelisa.kernels.ballots import (
+from unelisa.kernels.tally import (
     expect_classes,
     expect_two,
     join_classes,
     split_votes,
     tally_ballots,
-    weigh_sides,
+    weigh_ballots,
 )
 from unelisa.paper.em import list_starts, rank_fits
 from unelisa.votes.ballots import Ballots
@@ -253,13 +253,13 @@ class _Sums(NamedTuple):
 
     def weigh(self, signed: Floats, observed: Floats) -> Floats:
         """Return per item sum_s signed_s f_is + observed_s |f_is|."""
-        return self.ballots.concatenate(run_kernel, (weigh_sides, 0), signed, observed)
+        return self.ballots.concatenate(run_kernel, (weigh_ballots, 0), signed, observed)
 
     def tally(self, x: Floats) -> tuple[Floats, Floats]:
         """Return per voter sum_i x_i f_is and sum_i x_i |f_is|."""
         given = (tally_ballots, 0), self.n_voters
-        signed, observed = self.ballots.sum(run_kernel, *given, per_item=(x[:, None],))
-        return signed[:, 0], observed[:, 0]
+        signed, observed = self.ballots.sum(run_kernel, *given, per_item=(x,))
+        return signed, observed
 
 
 def keep_classes(mass: Floats) -> Floats:
@@ -297,7 +297,7 @@ def run_kernel(run: Ballots, *given: Any) -> Any:
     place = next(k for k, part in enumerate(given) if isinstance(part, tuple))
     kernel, n_classes = given[place]
     votes = run.votes if n_classes == 0 else run.answer(n_classes) + np.uint8(1)
-    found = kernel(run.starts, run.voters, votes, *given[:place], *given[place + 1 :])
+    found = kernel((run.starts, run.voters, votes), *given[:place], *given[place + 1 :])
     return tuple(map(np.asarray, found)) if isinstance(found, tuple) else found
 
 

@@ -17,7 +17,7 @@ from unelisa.schema import stored
 from unelisa.votes import Votes, as_matrix, name_unvoted
 from unelisa.votes.blocks import hold_sparse
 from unelisa.votes.coding import settle_coding
-from unelisa.votes.columns import Column, Label, NumberColumn, TextColumn, fill_mask, spell_name
+from unelisa.votes.columns import Column, Label, fill_mask, spell_name
 from unelisa.votes.partitioned import is_partitioned
 
 Floats = NDArray[np.float64]
@@ -53,7 +53,7 @@ def list_labels(y: Any, n: int, whose: str, name: str = "y") -> tuple[Column, di
             f"{name} must hold one label or a missing value for each of the {n} {whose}, "
             f"found shape {labels.shape}"
         )
-    column = NumberColumn(labels) if labels.dtype.kind in "biuf" else TextColumn.of(labels)
+    column = Column.of(labels)
     rows = {label: column.first_row(label) for label in column.distinct()}
     ordered = sorted(rows, key=rows.__getitem__)
     return column, {label: f"in row {rows[label] + 1} of {name}" for label in ordered}

@@ -42,7 +42,7 @@ from unelisa.latent.reading import (
     tabulate_readings,
 )
 from unelisa.latent.trust import Checked, Trust
-from unelisa.paper.graph import VoterGraph
+from unelisa.paper.ising import VoterGraph
 from unelisa.progress import until
 from unelisa.schema import stored
 from unelisa.votes import Votes, join_votes

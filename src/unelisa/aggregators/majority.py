@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from unelisa.aggregators.base import Aggregator, Floats
 from unelisa.estimator import Takes
-from unelisa.kernels.ballots import tally_agreement, weigh_classes
+from unelisa.kernels.tally import tally_agreement, weigh_classes
 from unelisa.schema import stored
 from unelisa.votes import Votes
 from unelisa.votes.ballots import Ballots, list_ballots
@@ -94,13 +94,13 @@ def measure_agreement(blocks: ItemBlocks, weights: Floats, n_classes: int = 2) -
 
 def _share_run(run: Ballots, weights: Floats, n_classes: int) -> Floats:
     """Return the shares of a run of items. A pass."""
-    return weigh_classes(run.starts, run.voters, run.votes.view(np.uint8), weights, n_classes)
+    return weigh_classes((*run[:2], run.votes.view(np.uint8)), weights, n_classes)
 
 
 def _agree_run(run: Ballots, weights: Floats, n_classes: int) -> tuple[Floats, Floats]:
     """Return the votes that agree with the majority, and all votes, per voter. A pass."""
     shares = _share_run(run, weights, n_classes)
-    return tally_agreement(run.starts, run.voters, run.votes.view(np.uint8), shares, len(weights))
+    return tally_agreement((*run[:2], run.votes.view(np.uint8)), shares, len(weights))
 
 
 @stored()

@@ -10,6 +10,7 @@ from unelisa.aggregators.base import Floats
 from unelisa.aggregators.orientation import Orient, OrientedAggregator, pool_votes
 from unelisa.errors import ConvergenceWarning, ExpertsWarning, warn_user
 from unelisa.kernels.rank_one import descend_rank_one
+from unelisa.memory import refuse_pairs
 from unelisa.schema import stored
 from unelisa.votes import Votes, order_voters
 
@@ -44,6 +45,7 @@ def measure_pairs(values: NDArray[np.int8]) -> PairMoments:
     r_st = (sum f_s f_t - sum f_s sum f_t / n_st) / (n_st - 1), all sums over common items. Without
     abstentions these are the entries of `np.cov`.
     """
+    refuse_pairs(values.shape[1])
     # sums over items of f_s f_t, f_s |f_t| and |f_s f_t|
     totals = np.zeros((3, values.shape[1], values.shape[1]))
     for first in range(0, len(values), BLOCK):

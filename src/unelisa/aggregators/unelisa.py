@@ -26,7 +26,7 @@ from unelisa.paper.em import (
     weigh_posterior,
 )
 from unelisa.paper.experts import ExpertSelector, measure_agreement, select_experts, split_polarity
-from unelisa.paper.graph import Edge, EdgeRule
+from unelisa.paper.ising import Edge, EdgeRule
 from unelisa.paper.neighborhood import Penalty
 from unelisa.schema import stored
 from unelisa.votes import Votes

@@ -42,6 +42,7 @@ SURE = 0.95  # an item is decided where the posterior of one class is above this
 BINS = 20
 MOST_LISTED = 20  # items on which judges differ
 HARD = 0.5  # an item is hard where votes on it count less than half as much as usual
+EASE_BIN = HARD / 8  # width, so that no bar has both hard items and others
 CALIBRATION_BINS, LEAST_ITEMS = 10, 20  # bins of calibration, and items in each
 ROC_POINTS = 200
 CONFUSION = ("true_positive", "false_negative", "false_positive", "true_negative")
@@ -217,7 +218,8 @@ def count_ease(judged: Judged) -> dict[str, Any] | None:
     if judged.ease is None or not np.isfinite(judged.ease).any():
         return None
     known = judged.ease[np.isfinite(judged.ease)]
-    counts, edges = np.histogram(known, bins=BINS, range=(0.0, max(float(known.max()), 1.0)))
+    bins = int(np.ceil(max(float(known.max()), 1.0) / EASE_BIN - 1e-9))
+    counts, edges = np.histogram(known, bins=bins, range=(0.0, bins * EASE_BIN))
     found = {"kind": "ease", "counts": counts.tolist(), "edges": edges.tolist()}
     return {**found, "n": len(known), "hard": int(np.count_nonzero(known < HARD))}
 

@@ -28,8 +28,8 @@ from unelisa.errors import (
     warn_user,
 )
 from unelisa.estimator import check_level, check_settings
-from unelisa.kernels.blas import one_blas_thread
-from unelisa.paper.graph import VoterGraph
+from unelisa.kernels.threads import one_blas_thread
+from unelisa.paper.ising import VoterGraph
 from unelisa.paper.neighborhood import Neighborhoods
 from unelisa.parallel import run_all
 from unelisa.progress import show_progress

@@ -25,8 +25,7 @@ from unelisa.cli.fitting import Outputs, fit_model, write_outputs
 from unelisa.cli.screen import busy, comparison_table, voter_table
 from unelisa.cli.simulate import write_votes
 from unelisa.report.findings import Findings, collect_findings
-from unelisa.simulation.crowds import simulate_classes
-from unelisa.simulation.designs import simulate_votes
+from unelisa.simulation.designs import simulate_classes, simulate_votes
 from unelisa.sources.labels import KnownLabels
 from unelisa.votes import Votes
 

@@ -27,8 +27,7 @@ from unelisa.cli.screen import (
 )
 from unelisa.errors import ConvergenceWarning, ModelError, VotesError, replay_warnings
 from unelisa.kernels.compilation import Stopwatch
-from unelisa.report.findings import Findings, name_method
-from unelisa.report.items import describe_next
+from unelisa.report.findings import Findings, describe_next, name_method
 from unelisa.report.page import render_report
 from unelisa.report.wording import count_noun, show_range
 from unelisa.sources.labels import KnownLabels

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 from unelisa.aggregators import LatentIsing
 from unelisa.cli.options import read_number
 from unelisa.errors import ModelError, RecordsError, VotesError
-from unelisa.sources.files import check_readable, reading
+from unelisa.sources.files import TextTable, check_readable, reading
 from unelisa.sources.labels import list_rows, settle_table
 from unelisa.sources.tables import MISSING
-from unelisa.sources.text import TextTable
 
 if TYPE_CHECKING:
     import pandas as pd

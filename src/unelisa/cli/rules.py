@@ -42,8 +42,7 @@ from unelisa.outputs import make_plain
 from unelisa.report.health import render_rules
 from unelisa.report.page import require_jinja
 from unelisa.report.wording import count_noun
-from unelisa.sources.files import check_readable, reading
-from unelisa.sources.text import TextTable, measure_text
+from unelisa.sources.files import TextTable, check_readable, measure_text, reading
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -184,6 +183,8 @@ def export_figures(
         shown = ["" if np.isnan(x) or 0 < x < FEWEST_SHOWN else round(x) for x in cells]
         share = (true + n - flagged - cleared) / n
         plain = ["" if make_plain(x) is None else round(x, 4) for x in (*known, share)]
+        if 0 < min(flagged, n - flagged) < FEWEST_SHOWN:  # the others would tell how few
+            shown, plain[-1] = [""] * len(cells), ""
         rows.append([row["rule"], "EV", *plain[:-1], *shown, plain[-1]])
     return header, rows
 
@@ -300,13 +301,21 @@ def _finish(
         facts = {**outcome.facts, "rules": rows}
         if report is not None:
             files.write_text(report, render_rules(facts))
-        files.write_json(run.json, facts)
+        files.write_json(run.json, hide_few(facts))
     screen = run.screen(out, review)
     show_figures(screen, rows, outcome.facts)
     if "overlap" in outcome.facts:
         show_overlap(screen, outcome.facts)
     tell_written(screen, out, report, review, run.json)
     tell_end(screen, *sum_up(rows, outcome))
+
+
+def hide_few(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return facts for programs, in which numbers from 1 to 9 of flagged patients are absent."""
+    if "flagged" not in facts:
+        return facts
+    few = range(1, FEWEST_SHOWN)
+    return {**facts, "flagged": {k: None if n in few else n for k, n in facts["flagged"].items()}}
 
 
 def sum_up(rows: Sequence[dict[str, Any]], outcome: Outcome) -> tuple[str, str, str]:
@@ -366,7 +375,9 @@ def show_overlap(screen: Console, facts: dict[str, Any]) -> None:
             for other, share in facts["overlap"][name].items()
         ]
         label = Text.assemble(f"({k + 1}) ", printable(name))
-        rows.append((label, f"{facts['flagged'][name]:,}", *shares))
+        n = facts["flagged"][name]
+        patients = f"<{FEWEST_SHOWN}" if 0 < n < FEWEST_SHOWN else f"{n:,}"
+        rows.append((label, patients, *shares))
     columns = {"patients": ">", **{f"({k + 1})": ">" for k in range(len(names))}}
     title = "Of the patients of one rule, flagged by others"
     screen.print(make_table({"rule": 24, **columns}, rows, 2, title=title))

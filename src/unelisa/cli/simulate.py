@@ -17,8 +17,7 @@ from unelisa.cli.screen import busy, show_path
 from unelisa.ehr.datamart import PATIENTS, simulate_ehr
 from unelisa.ehr.omop.datamart import write_datamart
 from unelisa.errors import ModelError
-from unelisa.simulation.crowds import simulate_classes
-from unelisa.simulation.designs import simulate_votes
+from unelisa.simulation.designs import simulate_classes, simulate_votes
 from unelisa.votes import Votes
 
 FILES = ("votes.csv", "truth.csv", "experts.csv", "voters.csv")

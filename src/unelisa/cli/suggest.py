@@ -15,8 +15,7 @@ from unelisa.errors import ModelError
 from unelisa.memory import refuse_beyond
 from unelisa.outputs import make_plain
 from unelisa.report.wording import count_noun
-from unelisa.sources.files import check_readable, reading
-from unelisa.sources.text import TextTable
+from unelisa.sources.files import TextTable, check_readable, reading
 from unelisa.storage import load
 
 LONGEST = 20  # voters that are listed

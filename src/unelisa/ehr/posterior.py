@@ -122,7 +122,8 @@ class Adjustment(NamedTuple):
 
 def _weigh(odds: Floats) -> Floats:
     """Return w(z) and z w(z)."""
-    return expit(odds - LOCAL)[:, None] * np.column_stack([np.ones_like(odds), odds])
+    near = expit(odds - LOCAL)
+    return np.column_stack([near, near * odds])
 
 
 UNADJUSTED = Adjustment()

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypedDict, Unpack
+from types import ModuleType
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 from unelisa.errors import Hint, ModelError, VotesError, VotesWarning, warn_user
 from unelisa.jury import (
@@ -28,26 +29,18 @@ from unelisa.jury import (
 from unelisa.jury.documents import GZIP, ZIP, Record, is_json, read_archive, read_documents
 from unelisa.jury.preferences import Preferences
 from unelisa.jury.scores import Scores
-from unelisa.jury.verdicts import Entry, Jury, Panel
+from unelisa.jury.verdicts import Jury, Panel
 from unelisa.memory import limit_memory, refuse_beyond
-from unelisa.sources.arrow import measure_feather, read_feather
-from unelisa.sources.files import check_readable, reading, refuse_bomb, refuse_nested
-from unelisa.sources.text import TextTable, read_beginning
+from unelisa.sources.arrow import measure_feather, read_feather, refuse_nested
+from unelisa.sources.files import TextTable, check_readable, read_beginning, reading, refuse_bomb
 from unelisa.votes.coding import CodingChoice, declare_order
 from unelisa.votes.frames import as_frame
 
 __all__ = ["SOURCES", "Jury", "Logs", "read_jury", "read_logs", "read_preferences", "read_scores"]
 
 
-class Source(Protocol):
-    """What the module of a format offers: whether a record fits it, and what records say."""
-
-    def fits(self, record: Record) -> bool: ...
-
-    def read(self, records: Iterable[Record]) -> Iterator[Entry]: ...
-
-
-SOURCES: dict[str, Source] = {
+# of each format the module, which says whether a record `fits` and can `read` records
+SOURCES: dict[str, ModuleType] = {
     "argilla": argilla,
     "inspect": inspect_logs,
     "label-studio": label_studio,

@@ -14,10 +14,8 @@ _FIRST = ("model_a", "model_1", "generator_1", "system_a", "system_1", "first")
 _SECOND = ("model_b", "model_2", "generator_2", "system_b", "system_2", "second")
 _ITEMS = ("question_id", "item", "item_id", "prompt_id", "instruction", "question", "id")
 _JUDGES = ("judge", "annotator", "judge_id", "rater", "worker", "voter")
-_ANSWERS = (
-    *(("output_1", "output_2"), ("response_a", "response_b"), ("answer_a", "answer_b")),
-    ("conversation_a", "conversation_b"),
-)
+_TEXTS = (("output_1", "output_2"), ("response_a", "response_b"), ("answer_a", "answer_b"))
+_ANSWERS = (*_TEXTS, ("conversation_a", "conversation_b"))  # in tables texts only
 _SIDES = {
     **dict.fromkeys(("a", "first", "left", "1", "[[a]]", "model_a", "model_1"), "first"),
     **dict.fromkeys(("b", "second", "right", "2", "[[b]]", "model_b", "model_2"), "second"),
@@ -28,7 +26,10 @@ _PEOPLE = re.compile(
 )  # judges of MT-bench who are people
 _GAMES = (("g1_winner", False), ("g2_winner", True))  # of MT-bench, the second in the other order
 COLUMNS = frozenset(
-    (*_FIRST, *_SECOND, *_ITEMS, *_JUDGES, "winner", "preference", "turn", "g1_winner", "g2_winner")
+    (
+        *(*_FIRST, *_SECOND, *_ITEMS, *_JUDGES, "winner", "preference", "g1_winner", "g2_winner"),
+        *(name for pair in _TEXTS for name in pair),
+    )
 )
 
 
@@ -68,10 +69,9 @@ def read(records: Iterable[Record]) -> Iterator[Preference]:
 
 
 def _name_item(record: Record) -> Any:
-    """Return the question, with its turn; a text is replaced by a digest."""
+    """Return the question, whose turns are one cluster; a text is replaced by a digest."""
     item = require(record, _ITEMS)
-    item = digest(item) if isinstance(item, str) and len(item) > 40 else item
-    return f"{item} turn {record['turn']}" if record.get("turn") is not None else item
+    return digest(item) if isinstance(item, str) and len(item) > 40 else item
 
 
 def _name_judge(record: Record) -> Any:

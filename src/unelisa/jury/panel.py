@@ -48,14 +48,19 @@ def describe_jury(
     passing = _chances_of_passing(judged)
     counts = count_classes(judged.votes)
     split = (counts > 0).sum(axis=1) > 1
-    rates = None
+    found = None
     if passing is not None:
-        rates = _estimate_rate(model, judged, passing)
+        shares, _ = estimate_shares(model, judged)
+        mean = float(passing[judged.voted_on].mean())
+        rates: dict[str, Any] = (
+            {**shares[-1]} if shares else {"share": mean, "low": None, "high": None}
+        )
         passing = shift_mean(passing, judged.voted_on, rates["share"])
         bounds = rates["low"], rates["high"]
         rates |= describe_systems(judged, passing, systems, bounds, questions, truth)
         if len(rates["systems"]) == 1 and rates["systems"][0]["items"] == judged.votes.n_items:
             rates["systems"][0] |= {end: rates[end] for end in ("share", "low", "high")}
+        found = rates
     families = [[str(name) for name in kin] for kin in getattr(model, "families_", [])]
     return {
         "n_judges": int(model.n_features_in_),
@@ -63,7 +68,7 @@ def describe_jury(
         "n_items": judged.votes.n_items,
         "families": families,
         "judges": _describe_judges(model, judged.votes, passing),
-        "pass_rate": rates,
+        "pass_rate": found,
         "disagreement": {
             "items": int(split.sum()),
             "share": float(split.mean()),
@@ -88,7 +93,7 @@ def _describe_judges(
 ) -> list[dict[str, Any]]:
     """Return one row per judge, the best first; all of them, as the worst matter most."""
     table, best = model.voters_, encode_classes(votes.n_classes)[-1]
-    accuracy = _read_accuracy(model, table)
+    accuracy = table["accuracy"].to_numpy() if "accuracy" in table else np.full(len(table), np.nan)
     rows = []
     for s, voter in enumerate(table.to_dict("records")):
         column = votes.values[:, s]
@@ -114,17 +119,6 @@ def _describe_judges(
     return [rows[s] for s in order]
 
 
-def _read_accuracy(model: Aggregator, table: Any) -> Floats:
-    """Return how often each judge is right, by the model's own estimates; NaN where it has none."""
-    if "accuracy" in table:
-        return np.asarray(table["accuracy"], dtype=np.float64)
-    share: Any = getattr(model, "prevalence_", np.nan)
-    if "sensitivity" not in table:
-        return np.full(len(table), np.nan)
-    right = share * table["sensitivity"] + (1 - share) * table["specificity"]
-    return np.asarray(right, dtype=np.float64)
-
-
 def _describe_worth(model: Aggregator, judged: Judged) -> dict[str, Any]:
     """Return how many independent judges the panel is, with an interval, and how far it agrees.
 
@@ -142,14 +136,6 @@ def _describe_worth(model: Aggregator, judged: Judged) -> dict[str, Any]:
         "effective_judges_high": None if bounds is None else max(bounds[1], effective),
         **measure_agreement(judged.votes),
     }
-
-
-def _estimate_rate(model: Aggregator, judged: Judged, passing: Floats) -> dict[str, Any]:
-    """Return the share of items that pass, with its interval where there is one."""
-    shares, _ = estimate_shares(model, judged)
-    if shares:
-        return {**shares[-1]}
-    return {"share": float(passing[judged.voted_on].mean()), "low": None, "high": None}
 
 
 def find_truth(jury: Votes, gold: NDArray[np.int8], blind: Judged) -> Truth | None:

@@ -121,7 +121,9 @@ def describe_systems(
         rate_system(str(name), [asked[i] for i in own], views, own)
         for own, name in zip(places, names, strict=True)
     ]
-    corrected = truth is not None and all(_has_gold(truth, own) for own in places) and bool(names)
+    passed = np.full(len(known), np.nan) if truth is None else truth.passed
+    counts = [int(np.isfinite(passed[own]).sum()) for own in places]
+    corrected = min(counts, default=0) >= LEAST_GOLD
     if corrected and truth is not None:
         trust = tune_trust(truth)
         found = [
@@ -177,10 +179,6 @@ def _name_questions(
     if questions:
         return [questions.get(item, item) for item in items]
     return [item.removeprefix(f"{name} / ") for item, name in zip(items, known, strict=True)]
-
-
-def _has_gold(truth: Truth, items: NDArray[np.intp]) -> bool:
-    return int(np.isfinite(truth.passed[items]).sum()) >= LEAST_GOLD
 
 
 def tune_trust(truth: Truth) -> float:

@@ -15,7 +15,7 @@ from unelisa.memory import refuse_beyond
 from unelisa.votes import Votes
 from unelisa.votes.assembly import LongVotes, assemble_long
 from unelisa.votes.coding import CodingChoice
-from unelisa.votes.columns import Label, Names, TextColumn
+from unelisa.votes.columns import Column, Label, Names
 
 VERDICT_BYTES, NAME_BYTES = 80, 300  # of memory at the peak, roughly: per verdict, per name
 CHECKED = 1 << 16  # verdicts between two checks of the memory
@@ -249,7 +249,7 @@ class Panel:
             coding = tuple(sorted(distinct))  # gold labels name classes that nobody voted
         items = self.name_items()
         judged = _sort_names(items, rows), _sort_names(list(self._judges), judges)
-        table = LongVotes(*judged, TextColumn(distinct, said))
+        table = LongVotes(*judged, Column(distinct, said))
         try:
             found = assemble_long(table, coding, "'verdict'")
         except VotesError as error:  # logs have no rows to choose among

@@ -18,24 +18,15 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 Voters = NDArray[np.int32]
 Answers = NDArray[np.uint8]
+Listed = tuple[Places, Voters, Answers, Floats]  # with log P(class) per item, or no row of it
+Model = tuple[Floats, Floats, Floats, Floats, Floats]  # counts, weights, Z, ease and log_states
 
 
 @kernel
-def infer_states(
-    starts: Places,
-    voters: Voters,
-    answers: Answers,
-    priors: Floats,
-    counts: Floats,
-    weights: Floats,
-    norms: Floats,
-    ease: Floats,
-    log_states: Floats,
-) -> Floats:
-    """Return the posterior of class and ease per item: items x classes x ease.
-
-    `priors` holds log P(class) per item besides `log_states`; no row means none.
-    """
+def infer_states(listed: Listed, model: Model) -> Floats:
+    """Return the posterior of class and ease per item: items x classes x ease."""
+    starts, voters, answers, priors = listed
+    counts, weights, norms, ease, log_states = model
     n_items, (n_classes, n_eases) = len(starts) - 1, log_states.shape
     out = np.empty((n_items, n_classes, n_eases))
     for i in range(n_items):
@@ -46,21 +37,13 @@ def infer_states(
 
 
 @kernel
-def sum_states(
-    starts: Places,
-    voters: Voters,
-    answers: Answers,
-    priors: Floats,
-    counts: Floats,
-    weights: Floats,
-    norms: Floats,
-    ease: Floats,
-    log_states: Floats,
-) -> tuple[Floats, Floats, Floats, float]:
+def sum_states(listed: Listed, model: Model) -> tuple[Floats, Floats, Floats, float]:
     """Return the expected counts of the M-step, and the log-likelihood; items with votes only.
 
     Votes per voter and state; votes for the true class per voter and ease; items per state.
     """
+    starts, voters, answers, priors = listed
+    counts, weights, norms, ease, log_states = model
     n_classes, n_eases = log_states.shape
     met, right = np.zeros((len(counts), n_classes, n_eases)), np.zeros((len(counts), n_eases))
     states, likelihood = np.zeros((n_classes, n_eases)), 0.0

@@ -1,8 +1,7 @@
-"""Sums of the loss's curvature over the items: Hessians of working sets, and drift between points.
+"""Sums of the loss's curvature over the items: Hessians of working sets.
 
-Chunks and their order are those of `l1_logistic`. Where nearly all members give one answer, as in
-health records, only the rare answers are visited: with u_k the usual answer of member k and x_ik
-whether item i has the other one, f_ik = u_k (1 - 2 x_ik), so that::
+Chunks, their order and listed votes are those of `l1_logistic`. Where all members' rare votes are
+listed, only these are visited::
 
     sum_i h_i f_ik f_im = u_k u_m (sum h - 2 sum h x_k - 2 sum h x_m + 4 sum h x_k x_m)
 """
@@ -26,8 +25,6 @@ from unelisa.kernels.l1_logistic import (
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Buffer = NDArray[Any]
-
-RARE = 0.1  # members' mean share of rare answers up to which only these are visited
 
 
 @kernel
@@ -63,63 +60,33 @@ def _sum_mass(items: Items, low: int, s: int, n: int) -> float:
 
 
 @kernel
-def _find_usual(members: Integers, means: Floats) -> NDArray[np.int8]:
-    """Return the members' usual answers if the others are rare; nothing otherwise."""
-    usual = np.where(means[members] > 0.0, np.int8(1), np.int8(-1))
-    rare = 0.5 - 0.5 * np.mean(np.abs(means[members]))
-    return usual if rare < RARE else usual[:0]
-
-
-@kernel
 def _add_products(
-    votes: NDArray[np.int8], low: int, members: Integers, h: Buffer, weighted: Buffer, out: Floats
+    items: Items, low: int, members: Integers, h: Buffer, weighted: Buffer, out: Floats
 ) -> None:
     """Add sum_i h_i d_i d_i' over the items of h, d_i the members' votes, then 1."""
     real, last = h.dtype.type, members.size
     for k in range(last):
-        f = votes[members[k], low : low + h.size]
+        f = items.votes[members[k], low : low + h.size]
         for i in range(h.size):
             weighted[i] = h[i] * real(f[i])
-        add_products(votes, low, members[: k + 1], weighted[: h.size], out[k])
+        add_products(items.votes, low, members[: k + 1], weighted[: h.size], out[k])
         out[k, last] = add_values(out[k, last], weighted[: h.size])
 
 
 @kernel
-def _list_rare(own: NDArray[np.int8], usual: int, places: NDArray[np.int32]) -> int:
-    """Write where votes differ from the usual one; return how often. Compares eight at once."""
-    n_words = own.size // 8
-    words = own[: 8 * n_words].view(np.uint64)
-    same = np.uint64(0x0101010101010101 if usual > 0 else 0xFFFFFFFFFFFFFFFF)
-    n = 0
-    for word in range(n_words):
-        if words[word] != same:
-            for i in range(8 * word, 8 * word + 8):
-                places[n] = i  # without a branch: the next one overwrites it
-                n += own[i] != usual
-    for i in range(8 * n_words, own.size):
-        places[n] = i
-        n += own[i] != usual
-    return n
-
-
-@kernel
 def _add_rare(
-    votes: NDArray[np.int8],
-    low: int,
-    members: Integers,
-    usual: NDArray[np.int8],
-    h: Buffer,
-    who: NDArray[np.int32],
-    out: Floats,
+    items: Items, low: int, members: Integers, h: Buffer, who: NDArray[np.int32], out: Floats
 ) -> None:
     """Add sum_i h_i x_ik x_im for m < k, and in the last column sum_i h_i x_ik.
 
-    Column i of `who` takes the members whose answer to item i is rare.
+    Column i of `who` takes the members whose vote on item i is rare.
     """
-    last, places, found = members.size, np.empty(h.size + 1, np.int32), np.zeros(h.size, np.int32)
+    last, found = members.size, np.zeros(h.size, np.int32)
+    _, starts, places = items.rare
+    c = low // CHUNK
     for k in range(last):
         total = 0.0
-        for j in range(_list_rare(votes[members[k], low : low + h.size], usual[k], places)):
+        for j in range(starts[members[k], c], starts[members[k], c + 1]):
             i = places[j]
             who[found[i], i] = k
             found[i] += 1
@@ -135,7 +102,7 @@ def _add_rare(
 
 @kernel
 def _finish_rare(usual: NDArray[np.int8], out: Floats) -> None:
-    """Turn the sums over rare answers into those over votes."""
+    """Turn the sums over rare votes into those over all."""
     last = usual.size
     total = out[last, last]
     for k in range(last):
@@ -154,14 +121,15 @@ def _add_curvature(
     q: int,
     steps: Integers,
     floor: float,
-    usual: NDArray[np.int8],
     h: Buffer,
     out: Floats,
 ) -> float:
     """Add to `out` the curvature of regression q over chunks first, first + stride, ...; below."""
     n_items, s = items.votes.shape[1], batch.voters[q]
     members = batch.members[batch.starts[q] : batch.starts[q + 1]]
-    weighted, who = np.empty_like(h), np.empty((usual.size, CHUNK), np.int32)
+    usual = items.rare.usual
+    listed = usual.size > 0 and bool(np.all(usual[members] != 0))
+    weighted, who = np.empty_like(h), np.empty((members.size if listed else 0, CHUNK), np.int32)
     mass = 0.0
     for low in range(CHUNK * steps[0], n_items, CHUNK * steps[1]):
         chunk = h[: min(CHUNK, n_items - low)]
@@ -169,13 +137,13 @@ def _add_curvature(
         squash(chunk)
         _fill_curvatures(items, low, s, floor, chunk)
         mass += np.float64(chunk.size) if floor < 0.0 else _sum_mass(items, low, s, chunk.size)
-        if usual.size:
-            _add_rare(items.votes, low, members, usual, chunk, who, out)
+        if listed:
+            _add_rare(items, low, members, chunk, who, out)
         else:
-            _add_products(items.votes, low, members, chunk, weighted, out)
+            _add_products(items, low, members, chunk, weighted, out)
         out[members.size, members.size] = add_values(out[members.size, members.size], chunk)
-    if usual.size:
-        _finish_rare(usual, out)
+    if listed:
+        _finish_rare(usual[members], out)
     return mass
 
 
@@ -185,7 +153,6 @@ def add_curvatures(
     batch: Regressions,
     steps: Integers,
     floors: Floats,
-    means: Floats,
     buffer: Buffer,
     places: Integers,
     out: Floats,
@@ -198,49 +165,10 @@ def add_curvatures(
     floor where t has the wrong sign. A negative floor asks for t_i^2 instead, the gap between the
     curvature and 1 (nobody abstains then, and weights are 1). The square of regression q is
     out[places[q]:places[q + 1]]: products of members in the lower triangle, those with 1 in the
-    last column. `mass` gets sum_i w_i f_is^2 over the same items. `means` holds the voters' mean
-    votes if nobody abstained, and is empty otherwise.
+    last column. `mass` gets sum_i w_i f_is^2 over the same items.
     """
     for q in range(batch.voters.size):
         side = batch.starts[q + 1] - batch.starts[q] + 1
         square = out[places[q] : places[q + 1]].reshape(side, side)
         square[:] = 0.0
-        usual = np.empty(0, np.int8)
-        if means.size:
-            usual = _find_usual(batch.members[batch.starts[q] : batch.starts[q + 1]], means)
-        mass[q] = _add_curvature(items, batch, q, steps[q], floors[q], usual, buffer, square)
-
-
-@kernel
-def add_drift(
-    items: Items, old: Regressions, new: Regressions, buffers: Buffer, out: Floats
-) -> None:
-    """Write per regression the sums of w dt^2, w dt dz and w dz^2 over its items.
-
-    dz and dt are the changes of z and tanh z from the old coefficients to the new ones.
-    """
-    n_items = items.votes.shape[1]
-    out[:] = 0.0
-    for low in range(0, n_items, CHUNK):
-        n = min(CHUNK, n_items - low)
-        z0, z1, t0, t1 = buffers[0, :n], buffers[1, :n], buffers[2, :n], buffers[3, :n]
-        for q in range(new.voters.size):
-            fill_logits(items, low, old, q, z0)
-            fill_logits(items, low, new, q, z1)
-            t0[:] = z0
-            t1[:] = z1
-            squash(t0)
-            squash(t1)
-            answers = items.votes[new.voters[q], low : low + n]
-            tt = tz = zz = 0.0
-            for i in range(n):
-                weight = np.float64(answers[i] * answers[i])
-                if items.weights.size:
-                    weight *= items.weights[low + i]
-                dt, dz = np.float64(t1[i] - t0[i]), np.float64(z1[i] - z0[i])
-                tt += weight * dt * dt
-                tz += weight * dt * dz
-                zz += weight * dz * dz
-            out[q, 0] += tt
-            out[q, 1] += tz
-            out[q, 2] += zz
+        mass[q] = _add_curvature(items, batch, q, steps[q], floors[q], buffer, square)

@@ -1,8 +1,9 @@
-"""Threads for kernels that release the interpreter lock.
+"""Threads for kernels that release the interpreter lock, and BLAS limited to one thread.
 
 A pool exists for one call, so that nested calls, joblib's threads and forked processes never wait
 for each other's workers. Threads are counted over the whole process: four callers that each ask for
-all cores share the cores. Results must not depend on the number of threads granted.
+all cores share the cores. Results must not depend on the number of threads granted, nor do they
+where matrix products always run in one thread.
 """
 
 import os
@@ -10,23 +11,16 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TypeVar
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 _lock = threading.Lock()
 _lent = 0  # threads at work beside their callers
-
-
-def _forget() -> None:
-    """Reset a forked child: its parent's threads, and a lock they may hold, do not exist in it."""
-    global _lock, _lent
-    _lock, _lent = threading.Lock(), 0
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
 
 
 @contextmanager
@@ -60,3 +54,64 @@ def run_threads(
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+@lru_cache(maxsize=1)
+def _controller() -> Any:
+    """Return the controller of the BLAS libraries loaded now (finding them takes milliseconds)."""
+    return ThreadpoolController()
+
+
+class _Holders:
+    """Callers that limit BLAS to one thread: the first sets the limit, the last removes it.
+
+    The limit is the process's. If each of two overlapping callers restored what it found, the later
+    one would restore 1 for good.
+    """
+
+    def __init__(self) -> None:
+        self.lock, self.count = threading.Lock(), 0
+        self.limit: Any = None
+
+    def enter(self) -> None:
+        with self.lock:
+            if self.count == 0:
+                self.limit = _controller().limit(limits=1, user_api="blas")
+            self.count += 1
+
+    def leave(self) -> None:
+        with self.lock:
+            self.count -= 1
+            if self.count == 0:
+                # since threadpoolctl 3.8 only the thread that set the limit can remove it
+                if hasattr(OpenBLASController, "clear_controlling_thread"):
+                    OpenBLASController.clear_controlling_thread(force=True)
+                self.limit.restore_original_limits()
+                self.limit = None
+
+
+_holders = _Holders()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Limit BLAS to one thread; safe if several Python threads enter at once."""
+    holders = _holders
+    holders.enter()
+    try:
+        yield
+    finally:
+        holders.leave()
+
+
+def _forget() -> None:
+    """Reset a forked child: its parent's threads and callers, and their locks, stayed there."""
+    global _lock, _lent, _holders
+    limit = _holders.limit
+    _lock, _lent, _holders = threading.Lock(), 0, _Holders()
+    if limit is not None:
+        limit.restore_original_limits()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

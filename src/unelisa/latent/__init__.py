@@ -11,8 +11,8 @@ the voters' correlations, and the hub if edges are left.
 
 The walk of a fit::
 
-    votes -> ballots (ballots.py) -> crowd (crowd.py) -> coherence (pairs.py)
-          -> read_consensus (consensus.py): who repeats whom (repeats.py), EM (model.py)
+    votes -> lists (votes/ballots.py) -> crowd and its coherence (crowd.py)
+          -> read_consensus (consensus.py): who repeats whom (repeats.py), EM
              or read_edges (edges/)
           -> follow_gold (gold.py), where there are gold labels
           -> describe: one pass for trust (trust.py) and the worth of voters (worth.py)
@@ -30,13 +30,7 @@ from numpy.typing import NDArray
 from unelisa.errors import ModelError
 from unelisa.latent import prior
 from unelisa.latent.consensus import read_consensus
-from unelisa.latent.crowd import (
-    Crowd,
-    Pairs,
-    draw_run,
-    exceeds_factor,
-    measure_coherence,
-)
+from unelisa.latent.crowd import Crowd, Pairs, draw_run, exceeds_factor, measure_coherence
 from unelisa.latent.edges import read_edges
 from unelisa.latent.reading import DECIDE, LEAST_CLEAR, Reading
 from unelisa.latent.repeats import compare_voters, find_repeaters
@@ -147,18 +141,16 @@ def describe(ballots: ItemBlocks, reading: Reading, known: Known, *, identified:
     if experience is None:  # only in files
         return reading
     gold = known.gold if known.gold.any() else np.empty(0, dtype=np.int8)
-    n_voters = ballots.n_voters
-    counts, totals, *cases = ballots.sum(sum_answers, reading, n_voters, per_item=(gold,))
-    n_items, n_heard, n_gold = counts.tolist()
+    found = ballots.sum(sum_answers, reading, ballots.n_voters, per_item=(gold,))
+    (n_items, n_heard, n_gold), totals, cases = found[0].tolist(), found[1], Cases(*found[2:])
     tally = Tally(n_items, n_heard, n_gold, totals[:2], totals[2])
     trust = judge_labels(tally, experience, known.checked)
     trust = settle(trust, known.bounds, _count_independent(ballots, reading))
     if known.bounds is not None and ((known.bounds[0] > 0) & (trust.labels == 0)).any():
         reading = reading.noting(UNLABELED)
-    found = Cases(*cases)
     trusted = known.checked.enough or (identified and reading.clusters >= LEAST_CLEAR)
-    worth = describe_worth(found, spread_shift(experience, known.checked))
-    experts = find_experts(found) & trusted if reading.name == "consensus" else reading.experts
+    worth = describe_worth(cases, spread_shift(experience, known.checked))
+    experts = find_experts(cases) & trusted if reading.name == "consensus" else reading.experts
     return replace(
         reading,
         trust=trust if trusted else trust.unknown(),

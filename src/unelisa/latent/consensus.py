@@ -17,7 +17,7 @@ Probabilities are those of the model, averaged with the share of the votes.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.special import softmax
@@ -32,12 +32,11 @@ from unelisa.latent.repeats import (
     Repeaters,
     compare_voters,
     find_repeaters,
-    suspect_repeaters,
 )
 from unelisa.latent.trust import LOSS
 from unelisa.progress import each, until
 from unelisa.schema import stored
-from unelisa.votes.ballots import Ballots, Floats, Sums
+from unelisa.votes.ballots import Ballots, Floats, Sums, count_votes
 from unelisa.votes.blocks import ItemBlocks
 
 ROUNDS, TOLERANCE = 40, 1e-4  # of EM; nats per item
@@ -48,30 +47,20 @@ FEW = 1.0  # imagined votes for each class, and items of each ease, as Laplace's
 APART, TOGETHER = "repeaters apart", "suspects together"
 
 
-@stored(
-    weights="finite[voters]",
-    biases="finite[voters, classes]",
-    counts="share[voters]",
-    log_classes="finite[classes]",
-    log_unheard="finite[classes]",
-    ease="finite[eases]",
-    ease_shares="chance[eases]",
-    center="finite",
-    standard_errors="float[voters]",
-)
+@stored()
 @dataclass(frozen=True, eq=False)
 class Consensus:
     """A fitted model."""
 
-    weights: Floats  # a_s
-    biases: Floats  # b_sc
-    counts: Floats  # h_s
-    log_classes: Floats  # log P(k) of an item with votes
-    log_unheard: Floats  # and of one without
-    ease: Floats  # the levels of d
-    ease_shares: Floats  # P(d)
-    center: float  # mean weight
-    standard_errors: Floats  # of a_s; NaN without votes
+    weights: Annotated[Floats, "finite[voters]"]  # a_s
+    biases: Annotated[Floats, "finite[voters, classes]"]  # b_sc
+    counts: Annotated[Floats, "share[voters]"]  # h_s
+    log_classes: Annotated[Floats, "finite[classes]"]  # log P(k) of an item with votes
+    log_unheard: Annotated[Floats, "finite[classes]"]  # and of one without
+    ease: Annotated[Floats, "finite[eases]"]  # the levels of d
+    ease_shares: Annotated[Floats, "chance[eases]"]  # P(d)
+    center: Annotated[float, "finite"]  # mean weight
+    standard_errors: Annotated[Floats, "float[voters]"]  # of a_s; NaN without votes
 
     @property
     def n_classes(self) -> int:
@@ -95,12 +84,11 @@ class Consensus:
 
 def fit_consensus(crowd: Crowd, counts: Floats, *, ease: bool = True) -> Consensus:
     """Return the model of the votes; where they are many, EM runs on a part of the items first."""
-    model = start(crowd, counts, ease=ease)
-    part = crowd.draw_votes(FIT_VOTES)
+    model, part = start(crowd, counts, ease=ease), crowd.draw_votes(FIT_VOTES)
     if part.ballots.n_items == crowd.ballots.n_items:
         return run_rounds(crowd.ballots, model, crowd.cast, ROUNDS)
-    own = Crowd.of(part.blocks, crowd.n_classes)
-    model = run_rounds(part.blocks, model, own.cast, ROUNDS)
+    cast, _ = count_votes(part.ballots, crowd.ballots.n_voters, crowd.n_classes)
+    model = run_rounds(part.blocks, model, cast, ROUNDS)
     return run_rounds(crowd.ballots, model, crowd.cast, WHOLE_ROUNDS)
 
 
@@ -142,29 +130,25 @@ def _maximize(
     model: Consensus, cast: Floats, met: Floats, right: Floats, states: Floats
 ) -> Consensus:
     """Return the model after an M-step: one Newton step per voter, new shares of ease."""
-    spreads = prior.WEIGHT_SPREAD, prior.BIAS_SPREAD
+    spreads, heard = (prior.WEIGHT_SPREAD, prior.BIAS_SPREAD), cast.sum(axis=1) > 0
     weights, biases, curvature = step_voters(
         cast, met, right, model.weights, model.biases, model.ease, model.center, spreads
     )
-    counts = model.counts * (cast.sum(axis=1) > 0)
+    counts, shares = model.counts * heard, states.sum(axis=0) + FEW
     center = counts @ weights + prior.MEAN_WEIGHT  # of one imagined voter
-    shares = states.sum(axis=0) + FEW
-    return Consensus(
-        weights,
-        biases,
-        model.counts,
-        model.log_classes,
-        model.log_unheard,
-        model.ease,
-        shares / shares.sum(),
-        float(center / (counts.sum() + 1)),
-        np.where(cast.sum(axis=1) > 0, 1 / np.sqrt(curvature), np.nan),
+    return replace(
+        model,
+        weights=weights,
+        biases=biases,
+        ease_shares=shares / shares.sum(),
+        center=float(center / (counts.sum() + 1)),
+        standard_errors=np.where(heard, 1 / np.sqrt(curvature), np.nan),
     )
 
 
 def sum_expected(ballots: Ballots, parameters: tuple[Any, ...]) -> Sums:
     """Return the expected counts of the M-step, and the log-likelihood. A pass."""
-    met, right, states, likelihood = sum_states(*_list(ballots, parameters), *parameters)
+    met, right, states, likelihood = sum_states(_list(ballots, parameters), parameters)
     return met, right, states, np.asarray(likelihood)
 
 
@@ -190,12 +174,11 @@ def believe(ballots: Ballots, model: Consensus) -> Floats:
     An item without votes has the shares that all votes suggest.
     """
     posterior, n_classes = infer(ballots, model), model.n_classes
+    chances = posterior[:, :, 0]
     if len(model.ease) > 1:
         right = np.tanh(model.ease)
         unsure = posterior.sum(axis=1) @ (1 - right) / n_classes
         chances = posterior @ right + unsure[:, None]
-    else:
-        chances = posterior[:, :, 0]
     chances[ballots.counts == 0] = softmax(model.log_unheard)
     if n_classes > 2:
         votes = count_shares(ballots, model)
@@ -207,7 +190,7 @@ def believe(ballots: Ballots, model: Consensus) -> Floats:
 def infer(ballots: Ballots, model: Consensus) -> Floats:
     """Return the posterior of class and ease per item, without prior odds. A pass."""
     unknown = ballots._replace(prior_odds=np.zeros(ballots.n_items))
-    return infer_states(*_list(unknown, model.parameters), *model.parameters)
+    return infer_states(_list(unknown, model.parameters), model.parameters)
 
 
 def count_shares(ballots: Ballots, model: Consensus) -> Floats:
@@ -252,14 +235,14 @@ class ConsensusReading(Reading):
         return float(logs[-1] - logs[0]) / 2 * (-1 if self.swapped else 1)
 
     @property
+    def _unit(self) -> int:
+        return 2 if self.n_classes == 2 else 1
+
+    @property
     def weights(self) -> Floats:
         """a_s; of two classes half of it, as in logit P = 2 (b + a f0)."""
         weights = self.model.weights / self._unit
         return -weights if self.swapped else weights
-
-    @property
-    def _unit(self) -> int:
-        return 2 if self.n_classes == 2 else 1
 
     @property
     def fields(self) -> Floats:
@@ -269,7 +252,7 @@ class ConsensusReading(Reading):
     @property
     def standard_errors(self) -> Floats:
         """Standard error of each weight."""
-        return super().standard_errors / self._unit
+        return self.model.standard_errors / self._unit
 
     @property
     def confusions(self) -> Floats:
@@ -288,10 +271,6 @@ class ConsensusReading(Reading):
         if len(self.model.ease) == 1:
             return super().measure_ease(ballots)
         return ballots.concatenate(expect_ease, self.model)
-
-    def needs_turning(self) -> bool:
-        """Return False: EM began on the side of most votes."""
-        return False
 
     def turned(self) -> "ConsensusReading":
         """Return the same reading with the two sides of the truth swapped."""
@@ -320,7 +299,7 @@ def read_consensus(
     rivals = {}
     if len(repeaters.excess) > repeaters.n_copies:
         rivals[APART] = repeaters.only_copies(crowd)
-    suspected = suspect_repeaters(crowd, compared)
+    suspected = find_repeaters(crowd, compared, surely=False)
     if np.abs(suspected.counts - repeaters.counts).max(initial=0) > MOSTLY / 2:
         rivals[TOGETHER] = suspected
     for name, other in rivals.items():

@@ -1,14 +1,10 @@
 """The votes as they are read: counts per voter, exact copies, and pairs of voters on a sample.
 
-Copies, who cast the same votes on the same items, are one voter with several names. To a model of
-errors they are the best evidence there is: each confirms the other wherever they are alone against
-the rest. So they are found before anything is fitted. Two voters who are nearly always right agree
-too; copies must also agree where they contradict the others, on at least `DISSENTS` items, which
-independent voters do with a probability of 2^-10 at most if each of these errors is no more
-probable than not.
-
-Pairs are compared only if they met on enough items, and their products are computed in strips of
-voters, so that a table of voters x voters is never in memory.
+Copies, who cast the same votes on the same items, are one voter with several names, and to a model
+of errors the best evidence there is: each confirms the other wherever they are alone against the
+rest. So they are found before anything is fitted. Two voters who are nearly always right agree too;
+copies must also agree where they contradict the others, on at least `DISSENTS` items: independent
+voters do so with a probability of 2^-10 at most if no error is more probable than not.
 """
 
 import math
@@ -22,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from unelisa.kernels.rank_one import descend_rank_one
-from unelisa.votes.ballots import Ballots, Floats, Sums, count_votes, take_ballots
+from unelisa.votes.ballots import Ballots, Floats, Sums, count_votes, keep_voters, take_ballots
 from unelisa.votes.blocks import ItemBlocks, KeptBlocks
 
 Singles = NDArray[np.float32]
@@ -38,6 +34,7 @@ STRIP = 4_000_000  # entries of voters x voters computed at a time
 DENSE = 0.1  # share of votes cast above which a dense table is faster than a sparse one
 SMALLEST_SPREAD = 0.05  # of a voter's residuals: one who never errs has no noise to correlate
 FEW_PAIRS = 3
+SHORT, LONG = 30, 53  # bits of marks: sums of 2^23 short ones stay exact, long ones are distinct
 STEP = np.uint64(0x9E3779B97F4A7C15)  # of splitmix64
 LEFT = 0.05  # share of the squared correlations that one factor leaves where there is a graph
 SURE_FACTOR = 3.0  # standard errors by which these squares must also exceed chance
@@ -84,8 +81,8 @@ class Crowd:
 
     def draw(self, most: int) -> "Sample":
         """Return at most so many items."""
-        few = self.ballots.n_items > most
-        run = _take_smallest(self.ballots, self.keys if few else None, most)
+        keys = self.keys if self.ballots.n_items > most else None
+        run = draw_run(self.ballots, self.n_classes, most, keys)
         return Sample(run, self.ballots.n_voters)
 
     def draw_votes(self, most: int) -> "Sample":
@@ -95,29 +92,28 @@ class Crowd:
 
 
 def number_items(ballots: ItemBlocks, cast: Floats) -> Keys:
-    """Return a number per item, as if at random, that its votes alone determine.
+    """Return a number per item, as if at random, that its votes determine, in any order.
 
-    The order of items, voters and classes has no part in it: classes differ by their numbers of
-    votes, voters by how they voted and on which items. `cast` is that of `Crowd`. Items with the
-    same votes differ by how many of them came before.
+    Classes differ by their numbers of votes (`cast`), voters by how they voted and on which items.
+    Items with the same votes differ by how many of them came before.
     """
     n_voters, n_classes = cast.shape
     salts = _scatter(np.argsort(np.argsort(cast.sum(axis=0), kind="stable")))
-    marks = ballots.concatenate(_mark_items, _join_classes(cast, salts), salts)
+    marks = ballots.concatenate(_mark_items, _join_classes(cast, salts), salts, SHORT)
     (table,) = ballots.sum(_sum_marked, n_voters, n_classes, per_item=(marks,))
-    marks = ballots.concatenate(_mark_items, _join_classes(table, salts), salts)
-    order = np.argsort(marks, kind="stable")
+    long = ballots.concatenate(_mark_items, _join_classes(table, salts), salts, LONG)
+    order, marks = np.argsort(long, kind="stable"), long // (1 << LONG - SHORT)
     rising, before = marks[order], np.empty(len(marks), dtype=np.uint64)
     first = np.flatnonzero(np.append(True, rising[1:] != rising[:-1]))
     before[order] = np.arange(len(marks)) - np.repeat(first, np.diff(np.append(first, len(marks))))
     return _scatter(marks.astype(np.uint64) + before * STEP)
 
 
-def _mark_items(ballots: Ballots, voters: Floats, salts: Keys) -> Floats:
+def _mark_items(ballots: Ballots, voters: Floats, salts: Keys, bits: int) -> Floats:
     """Return a mark of each item, of the marks of those who named each class. A pass."""
     cells = ballots.items * len(salts) + ballots.answer(len(salts))
     sums = np.bincount(cells, voters[ballots.voters], ballots.n_items * len(salts))
-    return _join_classes(np.asarray(sums.reshape(-1, len(salts)), dtype=np.float64), salts)
+    return _join_classes(np.asarray(sums.reshape(-1, len(salts)), dtype=np.float64), salts, bits)
 
 
 def _sum_marked(ballots: Ballots, marks: Floats, n_voters: int, n_classes: int) -> Sums:
@@ -127,10 +123,10 @@ def _sum_marked(ballots: Ballots, marks: Floats, n_voters: int, n_classes: int) 
     return (np.asarray(sums.reshape(n_voters, n_classes), dtype=np.float64),)
 
 
-def _join_classes(sums: Floats, salts: Keys) -> Floats:
-    """Return a mark of each row: a whole number below 2^30, so that sums of 2^23 stay exact."""
+def _join_classes(sums: Floats, salts: Keys, bits: int = SHORT) -> Floats:
+    """Return a mark of each row, a whole number of so many bits."""
     scattered = _scatter(_scatter(sums) ^ salts).sum(axis=1, dtype=np.uint64)
-    return np.asarray(_scatter(scattered) >> np.uint64(34), dtype=np.float64)
+    return np.asarray(_scatter(scattered) >> np.uint64(64 - bits), dtype=np.float64)
 
 
 def _scatter(values: NDArray[Any]) -> Keys:
@@ -141,19 +137,13 @@ def _scatter(values: NDArray[Any]) -> Keys:
     return np.asarray(keys ^ (keys >> np.uint64(31)))
 
 
-def draw_run(ballots: ItemBlocks, n_classes: int, most: int) -> Ballots:
-    """Return at most so many items, which the votes determine, as one run."""
-    keys = None
-    if ballots.n_items > most:
+def draw_run(ballots: ItemBlocks, n_classes: int, most: int, keys: Keys | None = None) -> Ballots:
+    """Return at most so many items, those with the smallest keys, as one run."""
+    if ballots.n_items <= most:
+        return take_ballots(ballots, np.arange(ballots.n_items))
+    if keys is None:
         cast, _ = ballots.sum(count_votes, ballots.n_voters, n_classes)
         keys = number_items(ballots, cast)
-    return _take_smallest(ballots, keys, most)
-
-
-def _take_smallest(ballots: ItemBlocks, keys: Keys | None, most: int) -> Ballots:
-    """Return the items with the smallest keys, in their order; all items without keys."""
-    if keys is None:
-        return take_ballots(ballots, np.arange(ballots.n_items))
     return take_ballots(ballots, np.sort(np.argpartition(keys, most)[:most]))
 
 
@@ -180,24 +170,54 @@ class Sample:
         self.ballots, self.n_voters = ballots, n_voters
         self.blocks = KeptBlocks([ballots], n_voters)
 
-    @cached_property
-    def pairs(self) -> Pairs:
-        """The pairs of voters who met on these items."""
-        return find_pairs(self.ballots, self.n_voters)
-
-    @cached_property
-    def correlations(self) -> Singles:
-        """The correlations of these pairs' votes, of two classes."""
-        counts = np.bincount(self.ballots.voters, minlength=self.n_voters)
-        sums = np.bincount(self.ballots.voters, self.ballots.votes, self.n_voters)
-        expected = (sums / np.maximum(counts, 1))[self.ballots.voters]
-        return correlate(self.ballots, self.pairs, expected, self.n_voters)
-
     def tabulate(self) -> NDArray[np.int8]:
         """Return the votes as a table of items x voters."""
         values = np.zeros((self.ballots.n_items, self.n_voters), dtype=np.int8)
         values[self.ballots.items, self.ballots.voters] = self.ballots.votes
         return values
+
+    @cached_property
+    def compared(self) -> tuple[Heads, Ballots]:
+        """The voters who are compared, the busiest, and their votes, who are numbered anew."""
+        if self.n_voters <= MOST_VOTERS:
+            return np.arange(self.n_voters, dtype=np.int32), self.ballots
+        run, n = self.ballots, self.n_voters
+        # which of equally busy ones depends on their votes
+        numbers = np.random.default_rng(0).integers(1 << 20, size=run.n_items)
+        marks = np.bincount(run.voters, run.votes * numbers[run.items], n)
+        order = np.lexsort((marks, -np.bincount(run.voters, minlength=n)))
+        voters = np.sort(order[:MOST_VOTERS]).astype(np.int32)
+        run = keep_voters(run, np.isin(np.arange(n), voters))
+        return voters, run._replace(voters=np.searchsorted(voters, run.voters).astype(np.int32))
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """The pairs of voters who met on at least `MET_ITEMS` of these items."""
+        (voters, run), found = self.compared, []
+        for first, common in _multiply(run, np.ones(len(run.voters), np.float32), len(voters)):
+            s, t = np.nonzero(np.triu(common, first + 1) >= MET_ITEMS)
+            found.append((s + first, t, common[s, t]))
+        s, t, common = (np.concatenate(column) for column in zip(*found, strict=True))
+        return Pairs(voters[s], voters[t], common)
+
+    @cached_property
+    def correlations(self) -> Singles:
+        """The correlations of these pairs' votes, of two classes.
+
+        The mean of r_is r_it over common items, with residuals scaled to a mean square of 1.
+        """
+        (voters, run), n = self.compared, len(self.compared[0])
+        counts = np.maximum(np.bincount(run.voters, minlength=n), 1)
+        residuals = run.votes - (np.bincount(run.voters, run.votes, n) / counts)[run.voters]
+        squares = np.bincount(run.voters, residuals**2, n)
+        spread = np.maximum(np.sqrt(squares / counts), SMALLEST_SPREAD)
+        scaled = (residuals / spread[run.voters]).astype(np.float32)
+        s, t = (np.searchsorted(voters, one) for one in self.pairs[:2])
+        together = np.zeros(len(s), dtype=np.float32)
+        for first, products in _multiply(run, scaled, n):
+            here = slice(*np.searchsorted(s, [first, first + len(products)]))
+            together[here] = products[s[here] - first, t[here]]
+        return together / self.pairs.common
 
 
 def find_copies(ballots: ItemBlocks, n_classes: int = 2) -> Heads:
@@ -247,66 +267,6 @@ def _count_dissents(ballots: Ballots, heads: Heads, n_classes: int) -> Sums:
     return dissents.astype(np.float64), apart.astype(np.float64)
 
 
-def find_pairs(ballots: Ballots, n_voters: int) -> Pairs:
-    """Return all pairs who met on at least `MET_ITEMS` items."""
-    voters = _find_busiest(ballots, n_voters)
-    ballots, _ = _take_voters(ballots, voters, n_voters)
-    there = _table(ballots, np.ones(len(ballots.voters), dtype=np.float32), len(voters))
-    found: list[tuple[Any, Any, Any]] = []
-    for first, common in _strips(there):
-        s, t = np.nonzero(np.triu(common, first + 1) >= MET_ITEMS)
-        found.append((s + first, t, common[s, t]))
-    s, t, common = (np.concatenate(column) for column in zip(*found, strict=True))
-    return Pairs(voters[s], voters[t], common)
-
-
-def _find_busiest(ballots: Ballots, n_voters: int) -> NDArray[np.int32]:
-    """Return the voters who are compared; which of equally busy ones depends on their votes."""
-    if n_voters <= MOST_VOTERS:
-        return np.arange(n_voters, dtype=np.int32)
-    numbers = np.random.default_rng(0).integers(1 << 20, size=ballots.n_items)
-    marks = np.bincount(ballots.voters, ballots.votes * numbers[ballots.items], n_voters)
-    counts = np.bincount(ballots.voters, minlength=n_voters)
-    return np.sort(np.lexsort((marks, -counts))[:MOST_VOTERS]).astype(np.int32)
-
-
-def _take_voters(
-    ballots: Ballots, voters: NDArray[np.int32], n_voters: int
-) -> tuple[Ballots, NDArray[np.bool_] | slice]:
-    """Return the votes of some voters, who are numbered anew, and which votes these are."""
-    if len(voters) == n_voters:
-        return ballots, slice(None)
-    own = np.isin(ballots.voters, voters)
-    starts = np.append(0, np.cumsum(own))[ballots.starts]
-    place = np.searchsorted(voters, ballots.voters[own]).astype(np.int32)
-    return ballots._replace(starts=starts, voters=place, votes=ballots.votes[own]), own
-
-
-def correlate(ballots: Ballots, pairs: Pairs, expected: Floats, n_voters: int) -> Singles:
-    """Return per pair the correlation of the residuals votes - `expected` (one per vote).
-
-    The mean of r_is r_it over common items; a voter's residuals are scaled to a mean square of 1.
-    """
-    residuals = ballots.votes - expected
-    counts = np.bincount(ballots.voters, minlength=n_voters)
-    squares = np.bincount(ballots.voters, residuals**2, n_voters)
-    spread = np.maximum(np.sqrt(squares / np.maximum(counts, 1)), SMALLEST_SPREAD)
-    scaled = (residuals / spread[ballots.voters]).astype(np.float32)
-    return _sum_products(ballots, pairs, scaled, n_voters) / pairs.common
-
-
-def _sum_products(ballots: Ballots, pairs: Pairs, residuals: Singles, n_voters: int) -> Singles:
-    """Return per pair the sum of r_is r_it over items."""
-    together = np.zeros(len(pairs.first), dtype=np.float32)
-    voters = _find_busiest(ballots, n_voters)
-    taken, own = _take_voters(ballots, voters, n_voters)
-    s, t = (np.searchsorted(voters, one) for one in (pairs.first, pairs.second))
-    for first, products in _strips(_table(taken, residuals[own], len(voters))):
-        here = slice(*np.searchsorted(s, [first, first + len(products)]))
-        together[here] += products[s[here] - first, t[here]]
-    return together
-
-
 def measure_coherence(pairs: Pairs, correlations: Singles, weights: Floats | None = None) -> float:
     """Return the coherence kappa: how far the voters point the same way.
 
@@ -352,18 +312,12 @@ def exceeds_factor(pairs: Pairs, correlations: Singles) -> bool:
     return left > max(LEFT * total, SURE_FACTOR * math.sqrt(2 * len(s)))
 
 
-def _table(ballots: Ballots, entries: Singles, n_voters: int) -> Any:
-    """Return a dense or sparse float32 table of items x voters with one entry per vote."""
-    shape = ballots.n_items, n_voters
-    table = sp.csr_matrix((entries, ballots.voters, ballots.starts), shape=shape)
-    return table.toarray() if table.nnz > DENSE * ballots.n_items * n_voters else table
-
-
-def _strips(table: Any) -> Iterator[tuple[int, Singles]]:
-    """Yield (first voter, products of a strip of voters with all voters)."""
-    n_voters = table.shape[1]
-    size = max(1, STRIP // n_voters)
-    columns = table.tocsc() if sp.issparse(table) else table
+def _multiply(run: Ballots, entries: Singles, n_voters: int) -> Iterator[tuple[int, Singles]]:
+    """Yield (first voter, X'X of a strip of voters) for X, items x voters, of one entry a vote."""
+    table = sp.csr_matrix((entries, run.voters, run.starts), shape=(run.n_items, n_voters))
+    dense = table.nnz > DENSE * run.n_items * n_voters
+    table = table.toarray() if dense else table
+    columns, size = table if dense else table.tocsc(), max(1, STRIP // n_voters)
     for first in range(0, n_voters, size):
         products = columns[:, first : first + size].T @ table
-        yield first, products.toarray() if sp.issparse(products) else products
+        yield first, products if dense else products.toarray()

@@ -74,7 +74,7 @@ def _compare_voters(lists: Lists, n_classes: int) -> Sums:
 
 @twin_of(weigh_votes)
 def _weigh_votes(lists: Lists, signed: Floats, observed: Floats) -> Floats | None:
-    if not _has_two_sides(lists):
+    if _count_classes(lists) > 2:
         return None
     no, yes = lists.send(observed - signed), lists.send(observed + signed)
     rows = torch.stack([no, yes], dim=1).view(-1, 1)
@@ -83,7 +83,7 @@ def _weigh_votes(lists: Lists, signed: Floats, observed: Floats) -> Floats | Non
 
 @twin_of(tally_votes)
 def _tally_votes(lists: Lists, x: Floats) -> Sums | None:
-    if not _has_two_sides(lists):
+    if _count_classes(lists) > 2:
         return None
     no, yes = lists.add_by_cell(lists.send(x)[:, None], 2)[:, :, 0].unbind(1)
     return _fetch(yes - no, yes + no)
@@ -106,9 +106,9 @@ def _sum_marks(lists: Lists, first: Floats, second: Floats, n_voters: int) -> Su
 
 
 @twin_of(crowd._mark_items)
-def _mark_items(lists: Lists, voters: Floats, salts: NDArray[np.uint64]) -> Floats:
+def _mark_items(lists: Lists, voters: Floats, salts: NDArray[np.uint64], bits: int) -> Floats:
     sums = lists.add_by_item(_spread(lists.send(voters), len(salts)), len(salts))
-    return crowd._join_classes(_fetch(sums)[0], salts)
+    return crowd._join_classes(_fetch(sums)[0], salts, bits)
 
 
 @twin_of(crowd._sum_marked)
@@ -207,15 +207,12 @@ def _infer(lists: Lists, parameters: tuple[Any, ...]) -> tuple[Tensor, Tensor]:
 def _weigh(lists: Lists, one: ConsensusReading) -> Tensor:
     """Return the log-probabilities of all items, with correction and prior odds."""
     logs, correction = _average(lists, one.model), one.correction
-    logs = correction.slope * _flip(logs, one).log_softmax(1) + lists.send(correction.offsets)
+    logs = logs.flip(1) if one.swapped else logs
+    logs = correction.slope * logs.log_softmax(1) + lists.send(correction.offsets)
     if correction.votes.any():
         said = _spread(lists.send(correction.votes), one.n_classes)
         logs = logs + lists.add_by_item(said, one.n_classes)
     return (logs if lists.log_priors is None else logs + lists.log_priors).log_softmax(1)
-
-
-def _flip(logs: Tensor, one: ConsensusReading) -> Tensor:
-    return logs.flip(1) if one.swapped else logs
 
 
 def _average(lists: Lists, fitted: Consensus) -> Tensor:
@@ -245,13 +242,11 @@ def _spread(values: Tensor, n_classes: int) -> Tensor:
     return (values[:, None, None] * unit).reshape(-1, n_classes)
 
 
-def _has_two_sides(lists: Lists) -> bool:
-    return bool((lists.codes.abs() <= 1).all())
-
-
 def _count_classes(lists: Lists) -> int:
     """Return how many classes the codes may have; two of -1 and +1."""
-    return 2 if _has_two_sides(lists) else int(lists.codes.view(torch.uint8).max())
+    if bool((lists.codes.abs() <= 1).all()):
+        return 2
+    return max(3, int(lists.codes.view(torch.uint8).max()))
 
 
 def _fetch(*found: Tensor) -> Sums:

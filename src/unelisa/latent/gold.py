@@ -39,7 +39,6 @@ TURNED = "gold labels contradict the voters' majority: the sides were swapped"
 class Labeled(NamedTuple):
     """The items with gold labels and votes."""
 
-    ballots: Ballots
     logs: Floats  # log P of the reading, items x classes
     classes: NDArray[np.intp]  # the labels, as classes from 0
     known: Floats  # log P known besides the votes; 0 where nothing is
@@ -48,7 +47,7 @@ class Labeled(NamedTuple):
     def take(self, rows: NDArray[np.bool_]) -> "Labeled":
         """Return some of them."""
         parts = self.logs[rows], self.classes[rows], self.known[rows]
-        return Labeled(self.ballots, *parts, [table[rows] for table in self.votes])
+        return Labeled(*parts, [table[rows] for table in self.votes])
 
     def predict(self, correction: Correction) -> Floats:
         """Return the corrected log-probabilities."""
@@ -88,17 +87,16 @@ def _check(logs: Floats, classes: NDArray[np.intp]) -> Checked:
 
 def _choose(run: Ballots, classes: NDArray[np.integer], reading: Reading) -> Reading:
     """Return the reading that the labels follow, on their side."""
-    turn = reading.n_classes == 2
+    turn, many = reading.n_classes == 2, len(classes) >= LEAST_LABELS
     sides = [(one, one.turned()) if turn else (one,) for one in reading.readings]
     fits = [[_weigh_labels(run, classes, side) for side in pair] for pair in sides]
-    toll, many = 0.0 if reading.sign_is_open else CLEAR, len(classes) >= LEAST_LABELS
-    places = [(k, side) for k, pair in enumerate(fits if many else fits[:1]) for side in (0, 1)]
-    places = [(k, side) for k, side in places if side < len(fits[k])]
-    gains = [
-        fits[k][side] - fits[0][0] - (CLEAR if k else 0.0) - (toll if side else 0.0)
-        for k, side in places
-    ]
-    kept, side = places[int(np.argmax(gains))]
+    toll = 0.0 if reading.sign_is_open else CLEAR
+    gains = {
+        (k, side): fit - fits[0][0] - (CLEAR if k else 0.0) - (toll if side else 0.0)
+        for k, pair in enumerate(fits if many else fits[:1])
+        for side, fit in enumerate(pair)
+    }
+    kept, side = max(gains, key=gains.__getitem__)
     chosen, best = sides[kept][side], fits[kept][side]
     if kept:
         others = tuple(pair[side] for k, pair in enumerate(sides) if k != kept)
@@ -117,39 +115,33 @@ def _weigh_labels(run: Ballots, classes: NDArray[np.integer], reading: Reading) 
 
 
 def _list_labeled(run: Ballots, classes: NDArray[np.integer], reading: Reading) -> Labeled:
-    n_classes, n_voters = reading.n_classes, len(reading.family)
+    n_classes, shape = reading.n_classes, (run.n_items, len(reading.family))
     logs = np.maximum(reading.correction.apply(run, reading.think(run)), np.log(prior.LEAST_CHANCE))
-    known = run.log_priors(n_classes)
-    answers, shape = run.answer(n_classes), (run.n_items, n_voters)
+    known, answers = run.log_priors(n_classes), run.answer(n_classes)
     votes = [
         sp.csr_array(((answers == k).astype(np.float64), run.voters, run.starts), shape=shape)
         for k in range(n_classes)
     ]
-    return Labeled(
-        run, logs, classes.astype(np.intp), known if len(known) else np.zeros_like(logs), votes
-    )
+    known = known if len(known) else np.zeros_like(logs)
+    return Labeled(logs, classes.astype(np.intp), known, votes)
 
 
 def _fit(labeled: Labeled, n_voters: int) -> tuple[Correction, Floats]:
     """Return the mean of the corrections by their weights, and predictions of left-out labels."""
-    folds = np.arange(len(labeled.classes)) % FOLDS
-    rows = np.arange(len(folds))
-    held = []
-    for spread in VOTES:
-        logs = np.empty_like(labeled.logs)
+    rows = np.arange(len(labeled.classes))
+    held = np.empty((len(VOTES), *labeled.logs.shape))
+    for logs, spread in zip(held, VOTES, strict=True):
         for fold in range(FOLDS):
-            out = folds == fold
+            out = rows % FOLDS == fold
             found = fit_correction(labeled.take(~out), n_voters, spread)
             logs[out] = labeled.take(out).predict(found)
-        held.append(logs)
-    scores = np.array([logs[rows, labeled.classes].sum() for logs in held])
-    weights = softmax(scores)
+    weights = softmax([logs[rows, labeled.classes].sum() for logs in held])
     parts = [fit_correction(labeled, n_voters, spread) for spread in VOTES]
-    mean = Correction(
-        float(sum(w * one.slope for w, one in zip(weights, parts, strict=True))),
-        np.asarray(sum(w * one.offsets for w, one in zip(weights, parts, strict=True))),
-        np.asarray(sum(w * one.votes for w, one in zip(weights, parts, strict=True))),
+    slope, offsets, votes = (
+        sum(w * part for w, part in zip(weights, column, strict=True))
+        for column in zip(*parts, strict=True)
     )
+    mean = Correction(float(slope), np.asarray(offsets), np.asarray(votes))
     return mean, np.log(np.einsum("m,mik->ik", weights, np.exp(held)))
 
 
@@ -190,8 +182,8 @@ def match_prevalence(
     """
     correction = reading.correction
     for _ in range(rounds):
-        (sums,) = ballots.sum(_sum_chances, replace(reading, correction=correction))
-        shares = np.clip(sums[:-1] / max(sums[-1], 1.0), 1e-12, 1.0)
+        sums, heard = ballots.sum(_sum_chances, replace(reading, correction=correction))
+        shares = np.clip(sums / max(float(heard), 1.0), 1e-12, 1.0)
         wanted = np.clip(shares, *bounds)
         moved = wanted != shares
         if np.abs(wanted - shares).max() < SETTLED:
@@ -207,4 +199,4 @@ def _sum_chances(ballots: Ballots, reading: Reading) -> tuple[Floats, ...]:
     """Return the sum of P over the items with votes, and their number. A pass."""
     heard = ballots.counts > 0
     chances = np.exp(reading.weigh_run(ballots)[heard]).sum(axis=0)
-    return (np.append(chances, np.count_nonzero(heard)),)
+    return chances, np.asarray(np.count_nonzero(heard))

@@ -1,8 +1,9 @@
 """What a reading of the votes is: how it scores items, and what it says of voters and of itself."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from scipy.special import log_softmax
 from unelisa.errors import Sentence
 from unelisa.latent.trust import Experience, Trust
 from unelisa.latent.worth import Worth
-from unelisa.paper.graph import Edge
+from unelisa.paper.ising import Edge
 from unelisa.schema import stored
 from unelisa.votes.ballots import Ballots, Floats
 from unelisa.votes.blocks import ItemBlocks
@@ -38,8 +39,7 @@ class Caution(NamedTuple):
 
     def name_voters(self, names: NDArray[Any]) -> Sentence:
         """Return the sentence with the voters' names."""
-        own = [str(names[s]) for s in self.voters]
-        return Sentence.listing(self.text.replace("{voters}", "{}"), own, NAMED)
+        return list_names(names[list(self.voters)], self.text.replace("{voters}", "{}"))
 
 
 @stored(first="index32(voters)[links]", second="index32(voters)[links]", weights="finite[links]")
@@ -94,62 +94,51 @@ class Correction(NamedTuple):
         return np.asarray(corrected)
 
 
-@stored(
-    name="text",
-    structure="text",
-    experts="flag[voters]",
-    heads="index32(voters)[voters]",
-    family="group32(voters)[voters]",
-    coherence="float",
-    agreement="float",
-    correction="Correction",
-    experience="Experience | None",
-    trust="Trust | None",
-    worth="Worth | None",
-    others="many Reading",
-    reasons="many Caution",
-    notes="many Caution",
-)
+@stored()
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reading(ABC):
     """The hidden truth as one reading of the votes has it."""
 
-    name: str  # "consensus" or "edges"
-    structure: str  # what was fitted
+    name: Annotated[str, "text"]  # "consensus" or "edges"
+    structure: Annotated[str, "text"]  # what was fitted
     model: Any  # weights, biases and standard_errors of the voters
-    experts: NDArray[np.bool_]  # in a consensus who is better than the crowd; in a graph the hub's
-    heads: NDArray[np.int32]  # of each voter the first of its exact copies
-    family: NDArray[np.int32]  # of each voter; -1: none
-    correction: Correction
-    coherence: float = 1.0  # kappa: how far the voters point the same way
-    agreement: float = 1.0  # share of the items on which it agrees with the reading that is taken
-    experience: Experience | None = None  # with labels like these; None: not yet gained
-    trust: Trust | None = None  # what it says of all items; None: not yet computed
-    worth: Worth | None = None  # of every voter; None: not yet computed
-    others: tuple["Reading", ...] = ()  # what else the votes allow
-    reasons: tuple[Caution, ...] = ()  # why it is not reliable; empty: nothing speaks against it
-    notes: tuple[Caution, ...] = ()  # what else users must know
+    # in a consensus who is better than the crowd; in a graph the hub's
+    experts: Annotated[NDArray[np.bool_], "flag[voters]"]
+    # of each voter the first of its exact copies, and its family (-1: none)
+    heads: Annotated[NDArray[np.int32], "index32(voters)[voters]"]
+    family: Annotated[NDArray[np.int32], "group32(voters)[voters]"]
+    correction: Annotated[Correction, "Correction"]
+    coherence: Annotated[float, "float"] = 1.0  # kappa: how far the voters point the same way
+    agreement: Annotated[float, "float"] = 1.0  # share of items on which it agrees with the taken
+    # of labels like these, of all items, and of every voter; None: not yet computed
+    experience: Annotated[Experience | None, "Experience | None"] = None
+    trust: Annotated[Trust | None, "Trust | None"] = None
+    worth: Annotated[Worth | None, "Worth | None"] = None
+    others: Annotated[tuple["Reading", ...], "many Reading"] = ()  # what else the votes allow
+    reasons: Annotated[tuple[Caution, ...], "many Caution"] = ()  # why it is not reliable
+    notes: Annotated[tuple[Caution, ...], "many Caution"] = ()  # what else users must know
     sign_is_open: ClassVar[bool] = False  # whether nothing in the fit says which side is yes
 
     @property
-    @abstractmethod
     def field(self) -> float:
         """theta_0: half the log-odds of an item without votes."""
+        return float(self.model.field)
 
     @property
-    @abstractmethod
     def links(self) -> Links:
         """Ties between voters beyond the truth."""
+        found: Links = self.model.links
+        return found
 
     @property
-    @abstractmethod
     def weights(self) -> Floats:
-        """How much a vote of each voter says."""
+        """a_s: how much a vote of each voter says."""
+        return np.asarray(self.model.weights)
 
     @property
-    @abstractmethod
     def fields(self) -> Floats:
-        """What each voter logits to: of two classes half of the log-odds."""
+        """b_s: which answer each voter prefers, in halves of log-odds."""
+        return np.asarray(self.model.biases)
 
     @abstractmethod
     def think(self, ballots: Ballots) -> Floats:
@@ -159,9 +148,9 @@ class Reading(ABC):
     def turned(self) -> Self:
         """Return the same reading with the two sides of the truth swapped."""
 
-    @abstractmethod
     def needs_turning(self) -> bool:
         """Return whether most voters say that its sides must be swapped."""
+        return False
 
     @property
     def n_classes(self) -> int:
@@ -214,8 +203,7 @@ class Reading(ABC):
     @property
     def two_readings(self) -> bool:
         """Whether the votes allow another truth."""
-        doubted = any(reason.text.startswith(TWO_READINGS) for reason in self.reasons)
-        return bool(self.others) or doubted
+        return bool(self.others) or self.settled().reasons != self.reasons
 
     @property
     def standard_errors(self) -> Floats:
@@ -245,20 +233,18 @@ def _weigh_run(ballots: Ballots, reading: Reading) -> Floats:
     return reading.weigh_run(ballots)
 
 
-def list_names(names: list[Any]) -> str:
-    """Return the first names, and how many more there are."""
-    return Sentence.listing("{}", [str(name) for name in names], NAMED)
+def list_names(names: Iterable[Any], text: str = "{}") -> Sentence:
+    """Return a sentence with the first names, and how many more there are."""
+    return Sentence.listing(text, [str(name) for name in names], NAMED)
 
 
 def find_heads(reading: Reading, names: NDArray[Any]) -> list[str]:
     """Return for every voter the name of the one who repeats its family most; empty without one."""
-    heads, weights = [""] * len(names), np.abs(reading.weights)
+    heads, weights = np.full(len(names), "", dtype=object), np.abs(reading.weights)
     for c in range(int(reading.family.max(initial=-1)) + 1):
         own = np.flatnonzero(reading.family == c)
-        head = str(names[own[np.argmax(weights[own])]])
-        for s in own:
-            heads[s] = head
-    return heads
+        heads[own] = str(names[own[np.argmax(weights[own])]])
+    return list(heads)
 
 
 def judge_voters(reading: Reading, names: NDArray[Any]) -> list[str]:
@@ -296,7 +282,7 @@ def describe_copies(heads: NDArray[np.integer], names: NDArray[Any]) -> list[Sen
     if not len(groups):
         return []
     alike = [[str(name) for name in names[heads == k]] for k in groups]
-    first = Sentence.listing("{}", alike[0], NAMED)
+    first = list_names(alike[0])
     rest = len(groups) - 1
     more = f"; so it is with {rest} more {'group' if rest == 1 else 'groups'}" if rest else ""
     text = f"{first} repeat each other vote for vote and count as one voter{more}"
@@ -313,33 +299,25 @@ def tabulate_readings(readings: list[Reading], names: NDArray[Any], classes: NDA
     """Return some readings as a pandas table; the first one was taken."""
     import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
 
-    rows = [
-        {
-            "structure": one.structure,
-            "clusters": one.clusters,
-            "agreement": one.agreement if k else 1.0,
-            **_describe_labels(one, classes),
-            "voters": list(names[list_followers(one)]),
-        }
-        for k, one in enumerate(readings)
-    ]
+    rows = []
+    shown = {"yes": 1} if len(classes) == 2 else {label: k for k, label in enumerate(classes)}
+    for k, one in enumerate(readings):
+        shares = np.full(len(classes), np.nan) if one.trust is None else one.trust.labels
+        rows.append(
+            {
+                "structure": one.structure,
+                "clusters": one.clusters,
+                "agreement": one.agreement if k else 1.0,
+                **{f"share_{label}": float(shares[place]) for label, place in shown.items()},
+                "voters": list(names[list_followers(one)]),
+            }
+        )
     return pd.DataFrame(rows)
 
 
-def _describe_labels(reading: Reading, classes: NDArray[Any]) -> dict[str, float]:
-    """Return the share of the labels in each class, of two classes in the positive one."""
-    shares = np.full(len(classes), np.nan) if reading.trust is None else reading.trust.labels
-    if len(classes) == 2:
-        return {"share_yes": float(shares[1])}
-    return {f"share_{label}": float(s) for label, s in zip(classes, shares, strict=True)}
-
-
 def _explain_graph(reading: Reading) -> list[str]:
-    weights, tied = reading.weights, np.append(reading.links.first, reading.links.second)
-    reasons = []
-    for s, expert in enumerate(reading.experts):
-        if expert:
-            reasons.append("agrees with the truth" if weights[s] > 0 else "contradicts the truth")
-        else:
-            reasons.append("explained by other voters" if s in tied else WORDS["uninformative"])
-    return reasons
+    own = np.where(reading.weights > 0, WORDS["counted"], "contradicts the truth")
+    tied = np.append(reading.links.first, reading.links.second)
+    others = np.full(len(own), WORDS["uninformative"], dtype=object)
+    others[tied] = "explained by other voters"
+    return list(np.where(reading.experts, own, others))

@@ -34,6 +34,7 @@ MOST_WORK = 2e9  # items x voters^2 that are compared
 FEWEST = 10  # votes, and common items
 ALIKE = 4  # power of correlations with which voters share their weight
 RARE = 0.02  # share of the votes below which a class is left out
+FEW_MET = 0.002  # share of all pairs who met on an item, below which they are counted first
 TINY = 1e-6  # variance of votes or of residuals
 MOSTLY = 0.5  # excess from which two voters are in one family
 
@@ -50,15 +51,9 @@ class Repeaters(NamedTuple):
     n_copies: int  # of these pairs, the first, are exact copies
 
     @classmethod
-    def of(
-        cls,
-        crowd: Crowd,
-        pairs: Ties,
-        n_copies: int,
-    ) -> "Repeaters":
+    def of(cls, crowd: Crowd, pairs: Ties, n_copies: int) -> "Repeaters":
         """Return the counts of the voters, of the pairs that repeat each other."""
-        (first, second, excess), heads = pairs, crowd.heads
-        n_voters = len(heads)
+        (first, second, excess), heads, n_voters = pairs, crowd.heads, len(crowd.heads)
         sizes = np.bincount(heads, minlength=n_voters)[heads]
         # a relative and its copies are one relative
         near = slice(n_copies, None)
@@ -68,7 +63,11 @@ class Repeaters(NamedTuple):
         constant = (crowd.cast == crowd.ballots.n_items).any(axis=1)
         if not constant.all():
             counts[constant] = 0.0  # votes that do not distinguish items
-        family = _join(first, second, excess > MOSTLY, n_voters)
+        ends = first[excess > MOSTLY], second[excess > MOSTLY]
+        graph = sp.coo_array((np.ones(len(ends[0])), ends), shape=(n_voters, n_voters))
+        label = connected_components(graph, directed=False)[1]
+        shared, family = np.bincount(label)[label] > 1, np.full(n_voters, -1, dtype=np.int32)
+        family[shared] = np.unique(label[shared], return_inverse=True)[1]
         return cls(counts, family, first, second, excess, n_copies)
 
     def only_copies(self, crowd: Crowd) -> "Repeaters":
@@ -77,17 +76,28 @@ class Repeaters(NamedTuple):
         return Repeaters.of(crowd, (self.first[:n], self.second[:n], self.excess[:n]), n)
 
 
-def find_repeaters(crowd: Crowd, compared: "Compared | None") -> Repeaters:
-    """Return who surely repeats whom; of voters who were not compared, only exact copies."""
+def find_repeaters(crowd: Crowd, compared: "Compared | None", *, surely: bool = True) -> Repeaters:
+    """Return who repeats whom; of voters who were not compared, only exact copies.
+
+    Surely, or perhaps: then also voters who share few items and agree on nearly all.
+    """
+    copies = _list_copies(crowd.heads)
     if compared is None:
-        copies = _list_copies(crowd.heads)
         return Repeaters.of(crowd, copies, len(copies[0]))
-    return _add_pairs(crowd, compared, compared.bound_surely())
-
-
-def suspect_repeaters(crowd: Crowd, compared: "Compared") -> Repeaters:
-    """Return who perhaps repeats whom: also voters who share few items and agree on nearly all."""
-    return _add_pairs(crowd, compared, compared.bound_perhaps())
+    bounds = compared.bound_surely() if surely else compared.bound_perhaps()
+    excess = np.clip((bounds - prior.REPEATS) / prior.RAMP, 0, 1)
+    s, t = np.nonzero(np.triu(excess, 1))
+    # a copy of s repeats whom s repeats
+    alike = [np.flatnonzero(crowd.heads == head) for head in compared.voters]
+    pairs = [
+        (a, b, excess[i, j])
+        for i, j in zip(s.tolist(), t.tolist(), strict=True)
+        for a in alike[i]
+        for b in alike[j]
+    ]
+    found = np.array(pairs, dtype=np.float64).reshape(-1, 3).T
+    first, second = (np.append(copies[k], found[k]).astype(np.int32) for k in (0, 1))
+    return Repeaters.of(crowd, (first, second, np.append(copies[2], found[2])), len(copies[0]))
 
 
 def _list_copies(heads: Heads) -> Ties:
@@ -114,9 +124,27 @@ def compare_voters(crowd: Crowd) -> "Compared":
     votes = np.bincount(sample.ballots.voters, minlength=len(crowd.heads))
     voters = np.flatnonzero(crowd.distinct & (votes >= FEWEST))
     voters = np.sort(voters[np.argsort(-votes[voters], kind="stable")[:MOST_VOTERS]])
-    margin = np.sqrt(2 * np.log(max(n_active * (n_active - 1) / 2, 2)))
+    margin = float(np.sqrt(2 * np.log(max(n_active * (n_active - 1) / 2, 2))))
+    if not _met_enough(sample, voters, margin):
+        return Compared(voters, *np.zeros((2, len(voters), len(voters))), margin)
     found = measure_partial(sample, crowd.distinct, voters, crowd.n_classes)
-    return Compared(voters, *found, float(margin))
+    return Compared(voters, *found, margin)
+
+
+def _met_enough(sample: Sample, voters: NDArray[np.intp], margin: float) -> bool:
+    """Return whether any two met on so many items that a correlation could exceed `REPEATS`.
+
+    False only where the items have few votes, of many voters, so that this is cheaply counted.
+    """
+    run = sample.ballots
+    if run.counts @ run.counts > FEW_MET * run.n_items * len(voters) ** 2:
+        return True
+    shape = run.n_items, sample.n_voters
+    there = sp.csc_array(sp.csr_array((np.ones(len(run.voters)), run.voters, run.starts), shape))
+    met = there[:, voters].T @ there[:, voters]
+    met.setdiag(0)
+    most = Compared(voters, np.ones(1), np.array([met.max()]), margin)
+    return bool(max(most.bound_surely()[0], most.bound_perhaps()[0]) > prior.REPEATS)
 
 
 class Compared(NamedTuple):
@@ -140,27 +168,10 @@ class Compared(NamedTuple):
         return np.where(common >= FEWEST, np.tanh(z), 0.0)
 
 
-def _add_pairs(crowd: Crowd, compared: Compared, bounds: Floats) -> Repeaters:
-    """Return the repeaters by lower bounds of correlations; a copy of s repeats whom s repeats."""
-    copies = _list_copies(crowd.heads)
-    excess = np.clip((bounds - prior.REPEATS) / prior.RAMP, 0, 1)
-    s, t = np.nonzero(np.triu(excess, 1))
-    alike = [np.flatnonzero(crowd.heads == head) for head in compared.voters]
-    pairs = [
-        (a, b, excess[i, j])
-        for i, j in zip(s.tolist(), t.tolist(), strict=True)
-        for a in alike[i]
-        for b in alike[j]
-    ]
-    found = np.array(pairs, dtype=np.float64).reshape(-1, 3).T
-    first, second = (np.append(copies[k], found[k]).astype(np.int32) for k in (0, 1))
-    return Repeaters.of(crowd, (first, second, np.append(copies[2], found[2])), len(copies[0]))
-
-
 def measure_partial(
     sample: Sample, heard: NDArray[np.bool_], voters: NDArray[np.intp], n_classes: int
 ) -> tuple[Floats, Floats]:
-    """Return the partial correlations of some voters given the mean of all others `heard`.
+    """Return the partial correlations of some voters given the mean of the others heard.
 
     And the numbers of their common items.
     """
@@ -174,7 +185,7 @@ def measure_partial(
             continue
         signs = np.where(answers == c, 1, -1).astype(np.float32)
         panel = _arrange_panel(sample, heard, voters, signs)
-        partial, common = _correlate_rest(panel, weigh_crowd(panel.votes))
+        partial, common = _correlate_rest(panel)
         found += share * (1 - share) * partial
         total += share * (1 - share)
     return (found / max(total, 1e-12), common) if common.size else (found, found)
@@ -184,9 +195,8 @@ class Panel(NamedTuple):
     """The votes of the voters who are compared, as signs, and the sums of the others'."""
 
     votes: Singles  # items x voters
-    # sums, many: sum and number of the other voters' votes per item
-    sums: Singles
-    many: Singles
+    sums: Singles  # of the other voters' votes per item
+    many: Singles  # their number
 
 
 def _arrange_panel(
@@ -203,24 +213,23 @@ def _arrange_panel(
     return Panel(table, sums, many)
 
 
-def weigh_crowd(votes: Singles) -> Singles:
+def _weigh_crowd(met: Singles, sums: Singles, both: Singles) -> Singles:
     """Return how much each voter adds to the crowd: 1 / sum_t max(C_st, 0)^ALIKE, at most 1.
 
     C_st is the correlation of two voters' votes, with itself 1: of many who say nearly the same
     each adds little, so that a clique cannot hide by being most of what its members are compared
     with.
     """
-    there = np.abs(votes)
-    n = np.maximum(there.T @ there, 1)
-    mean = votes.T @ there / n
+    n = np.maximum(met, 1)
+    mean = sums / n
     spread = np.sqrt(np.maximum(1 - mean**2, TINY))
-    correlations = (votes.T @ votes / n - mean * mean.T) / (spread * spread.T)
+    correlations = (both / n - mean * mean.T) / (spread * spread.T)
     alike = np.maximum(correlations, 0) ** ALIKE * (n >= FEWEST)
     np.fill_diagonal(alike, 1.0)
     return np.asarray(1 / alike.sum(axis=1), dtype=np.float32)
 
 
-def _correlate_rest(panel: Panel, weights: Singles) -> tuple[Floats, Floats]:
+def _correlate_rest(panel: Panel) -> tuple[Floats, Floats]:
     """Return the partial correlation of all pairs given the rest of the crowd, and common items.
 
     With f_is the vote, v_is = 1 where s voted and w_s its weight, the rest on item i is
@@ -229,18 +238,17 @@ def _correlate_rest(panel: Panel, weights: Singles) -> tuple[Floats, Floats]:
     and v with weights per item.
     """
     votes, there = panel.votes, np.abs(panel.votes)
+    met, sums, both = there.T @ there, votes.T @ there, votes.T @ votes
+    weights = _weigh_crowd(met, sums, both)
     total = panel.sums + votes @ weights
     u = 1 / np.maximum(panel.many + there @ weights - 2 * weights.mean(), weights.min())
-    w = weights.astype(np.float64)[:, None]
+    w, common = weights.astype(np.float64)[:, None], met.astype(np.float64)
+    n = np.maximum(common, 1)
+    mean = sums / n  # of s on the common items
 
     def products(left: Singles, by: NDArray[Any], right: Singles) -> Floats:
         return (left.T @ (by[:, None] * right)).astype(np.float64)
 
-    one = np.ones_like(u)
-    common = products(there, one, there)
-    n = np.maximum(common, 1)
-    mean = products(votes, one, there) / n  # of s on the common items
-    both = products(votes, one, votes) / n
     cross = w * products(votes, u, there)
     rest = (products(there, u * total, there) - cross - cross.T) / n
     tilted = w * products(votes, u**2 * total, there)
@@ -252,20 +260,6 @@ def _correlate_rest(panel: Panel, weights: Singles) -> tuple[Floats, Floats]:
     spread = np.maximum(squares / n - rest**2, TINY)
     own = with_rest / n - mean * rest  # covariance of s with the rest; of t: its transpose
     left = np.maximum(1 - mean**2 - own**2 / spread, TINY)
-    partial = (both - mean * mean.T - own * own.T / spread) / np.sqrt(left * left.T)
+    partial = (both / n - mean * mean.T - own * own.T / spread) / np.sqrt(left * left.T)
     np.fill_diagonal(partial, 0.0)
     return np.clip(partial, -1, 1), common
-
-
-def _join(
-    first: NDArray[np.int32], second: NDArray[np.int32], tied: NDArray[np.bool_], n_voters: int
-) -> NDArray[np.int32]:
-    """Return the number of each voter's family, -1 for none; families in the order of voters."""
-    ends = first[tied], second[tied]
-    graph = sp.coo_array((np.ones(len(ends[0])), ends), shape=(n_voters, n_voters))
-    label = connected_components(graph, directed=False)[1]
-    shared = np.bincount(label)[label] > 1
-    family = np.full(n_voters, -1, dtype=np.int32)
-    _, numbers = np.unique(label[shared], return_inverse=True)
-    family[shared] = numbers
-    return family

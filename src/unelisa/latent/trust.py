@@ -12,7 +12,7 @@ that is expected. The numbers are in prior.py.
 """
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from scipy.special import bdtr, expit, logit, ndtr, ndtri, softmax, xlog1py, xlogy
@@ -31,25 +31,18 @@ FEWEST_VOTES = 1.25  # per item, of which there is experience
 NARROW = "label about 50 random items to find out"
 
 
-@stored(
-    center="finite",
-    depth="positive",
-    dissent="share",
-    factor="positive",
-    flatter="positive",
-    steeper="positive",
-)
+@stored()
 class Experience(NamedTuple):
     """What sets of votes with known truth say of labels like these."""
 
-    center: float  # log-odds of the accuracy
-    depth: float  # votes per item
-    dissent: float  # share of the items whose label differs from a plain majority's
+    center: Annotated[float, "finite"]  # log-odds of the accuracy
+    depth: Annotated[float, "positive"]  # votes per item
+    dissent: Annotated[float, "share"]  # of the items: those not labeled as a plain majority does
     # factors of the log-probabilities: as sure as expected; as the interval's low and high end,
     # times the first
-    factor: float
-    flatter: float
-    steeper: float
+    factor: Annotated[float, "positive"]
+    flatter: Annotated[float, "positive"]
+    steeper: Annotated[float, "positive"]
 
     @property
     def expected(self) -> float:
@@ -72,23 +65,21 @@ def gain_experience(ballots: Ballots, logs: Floats, *, temper: bool) -> Experien
         center = prior.ACCURACY[0] + prior.ACCURACY[1] * stated + prior.ACCURACY[2] / depth
     wanted = center, center - prior.BELOW, center + prior.ABOVE
     factor, flat, steep = (match_factor(logs, float(expit(one))) for one in wanted)
-    return Experience(
-        center,
-        depth,
-        # in a graph the truth need not be what the majority says
-        measure_dissent(ballots, logs) if temper else 0.0,
-        factor if temper else 1.0,
-        flat / factor,
-        steep / factor,
-    )
+    # in a graph the truth need not be what the majority says
+    dissent, own = (measure_dissent(ballots, logs), factor) if temper else (0.0, 1.0)
+    return Experience(center, depth, dissent, own, flat / factor, steep / factor)
 
 
 def match_factor(logs: Floats, wanted: float) -> float:
     """Return the factor of log-probabilities with which the mean of max P is as wanted."""
     from scipy.optimize import brentq  # noqa: PLC0415 - takes a tenth of a second
 
+    rows = np.ascontiguousarray(logs.T)  # sums over the classes, class by class
+    top = rows.max(axis=0)
+
     def miss(log_factor: float) -> float:
-        return float(softmax(np.exp(log_factor) * logs, axis=1).max(axis=1).mean()) - wanted
+        factor = np.exp(log_factor)
+        return float((1 / np.exp(factor * rows - factor * top).sum(axis=0)).mean()) - wanted
 
     low, high = np.log(FLATTEST), np.log(STEEPEST)
     if miss(low) >= 0:
@@ -112,8 +103,7 @@ def measure_dissent(ballots: Ballots, logs: Floats) -> float:
 def count_independent(ballots: Ballots, chances: Floats, n_voters: int) -> float:
     """Return Kish's n / (1 + (n - 1) rho): how many voters without common errors are as good.
 
-    n is the number of votes per item, rho the mean correlation of two votes' errors on one item,
-    both for a given truth, averaged over the truth by its probability::
+    n is the number of votes per item, rho the mean correlation of two votes' errors on one item::
 
         rho = sum_i sum_k P_ik [(sum_s u_is)^2 - sum_s u_is^2] / sum_i n_i (n_i - 1)
 
@@ -126,14 +116,13 @@ def count_independent(ballots: Ballots, chances: Floats, n_voters: int) -> float
     right = np.bincount(voters, chances[items, answers], n_voters) / np.maximum(n_votes, 1)
     errors = np.clip(1 - right, 0.002, 0.998)
     wrong_, right_ = (x / np.sqrt(errors * (1 - errors)) for x in (1 - errors, -errors))
-    cells = items * n_classes + answers
-    shape, size = (n_items, n_classes), n_items * n_classes
-    gaps = [
-        np.bincount(cells, (right_**power - wrong_**power)[voters], size).reshape(shape)
+    cells, size = items * n_classes + answers, n_items * n_classes
+    sums, squares = (
+        np.bincount(items, wrong_[voters] ** power, n_items)[:, None]
+        + np.bincount(cells, (right_**power - wrong_**power)[voters], size).reshape(chances.shape)
         for power in (1, 2)
-    ]
-    totals = [np.bincount(items, wrong_[voters] ** power, n_items)[:, None] for power in (1, 2)]
-    together = (totals[0] + gaps[0]) ** 2 - (totals[1] + gaps[1])
+    )
+    together = sums**2 - squares
     counts = ballots.counts[ballots.counts > 0].astype(np.float64)
     pairs = float(counts @ (counts - 1))
     if pairs == 0:
@@ -157,35 +146,23 @@ class Checked(NamedTuple):
         return self.n >= LEAST_LABELS
 
 
-@stored(
-    shares="share[classes]",
-    share_bounds="estimate[2, classes]",
-    labels="share[classes]",
-    accuracy="float",
-    low="float",
-    high="float",
-    risk="share",
-    checked="Checked",
-    expected="float",
-    dissent="share",
-    voters="float",
-)
+@stored()
 @dataclass(frozen=True, eq=False)
 class Trust:
     """What a reading says of all items together; NaN where nothing can be said."""
 
-    shares: Floats  # of each class among the items with votes
-    share_bounds: Floats  # rows: low, high
-    labels: Floats  # share of the items labeled so
+    shares: Annotated[Floats, "share[classes]"]  # of each class among the items with votes
+    share_bounds: Annotated[Floats, "estimate[2, classes]"]  # rows: low, high
+    labels: Annotated[Floats, "share[classes]"]  # of the items labeled so
     # accuracy, low, high: expected of the labels, gold labels included, and its interval
-    accuracy: float
-    low: float
-    high: float
-    risk: float  # chance that the true accuracy is more than `LOSS` below `accuracy`
-    checked: Checked
-    expected: float  # accuracy expected of labels without gold labels
-    dissent: float  # share of the items whose label differs from a plain majority's
-    voters: float  # how many independent voters have as little error in common
+    accuracy: Annotated[float, "float"]
+    low: Annotated[float, "float"]
+    high: Annotated[float, "float"]
+    risk: Annotated[float, "share"]  # chance of a true accuracy more than `LOSS` below `accuracy`
+    checked: Annotated[Checked, "Checked"]
+    expected: Annotated[float, "float"]  # accuracy expected of labels without gold labels
+    dissent: Annotated[float, "share"]  # as in `Experience`
+    voters: Annotated[float, "float"]  # how many independent voters err together as little
 
     @property
     def stated(self) -> float | None:
@@ -242,9 +219,8 @@ class Trust:
         """Return the same without any accuracy: the votes carry no truth."""
         if self.low == self.high:
             return self  # all labels are gold
-        bounds = np.full_like(self.share_bounds, np.nan)
-        unknown = replace(self, accuracy=np.nan, low=np.nan, high=np.nan, risk=1.0)
-        return replace(unknown, share_bounds=bounds)
+        nothing: Any = dict.fromkeys(("accuracy", "low", "high"), np.nan)
+        return replace(self, **nothing, risk=1.0, share_bounds=self.share_bounds * np.nan)
 
 
 class Tally(NamedTuple):
@@ -274,20 +250,11 @@ def judge_labels(tally: Tally, experience: Experience, checked: Checked) -> Trus
         places = np.searchsorted(np.cumsum(density), [tail, 1 - tail]).clip(0, len(GRID) - 1)
         bounds = GRID[places]
         risk = float(density[mean - loss > GRID].sum())
+    labels = tally.labels / max(tally.n_items, 1.0)
+    accuracy, low, high = (float(known + rest * one) for one in (mean, *bounds))
     shares, share_bounds = bound_shares(tally, experience, checked)
-    return Trust(
-        shares,
-        share_bounds,
-        tally.labels / max(tally.n_items, 1.0),
-        known + rest * mean,
-        float(known + rest * bounds[0]),
-        float(known + rest * bounds[1]),
-        min(risk, 1.0),
-        checked,
-        expected,
-        experience.dissent,
-        np.nan,
-    )
+    about = min(risk, 1.0), checked, expected, experience.dissent, np.nan
+    return Trust(shares, share_bounds, labels, accuracy, low, high, *about)
 
 
 def _weigh_accuracies(center: float, below: float, checked: Checked) -> Floats:

@@ -15,7 +15,7 @@ distribution with their sum.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from scipy.special import betaincinv, ndtri
 
 from unelisa.kernels.consensus import sum_forms
 from unelisa.schema import stored
-from unelisa.votes.ballots import Ballots, Floats
+from unelisa.votes.ballots import Ballots, Floats, count_votes
 
 STEP = 0.5  # of log-odds, in which the effect of a shift is measured
 LEVEL = 0.9
@@ -32,12 +32,7 @@ FEWEST_CASES = 0.5  # that any interval is worth
 TWO_CLASSES = ("accuracy", "sensitivity", "specificity", "ppv", "npv")
 
 
-@stored(
-    values="estimate[measures, voters]",
-    low="estimate[measures, voters]",
-    high="estimate[measures, voters]",
-    met="finite[voters, classes]",
-)
+@stored()
 @dataclass(frozen=True, eq=False)
 class Worth:
     """Measures of every voter with 90 % intervals; NaN where unknown.
@@ -45,10 +40,10 @@ class Worth:
     Two classes: those of `TWO_CLASSES`. More: accuracy, and the recall of each class.
     """
 
-    values: Floats
-    low: Floats
-    high: Floats
-    met: Floats  # expected number of votes on items of each class
+    values: Annotated[Floats, "estimate[measures, voters]"]
+    low: Annotated[Floats, "estimate[measures, voters]"]
+    high: Annotated[Floats, "estimate[measures, voters]"]
+    met: Annotated[Floats, "finite[voters, classes]"]  # expected number of votes on each class
 
     @property
     def coins(self) -> Floats:
@@ -68,21 +63,19 @@ class Worth:
 
     def tabulate(self, classes: NDArray[Any]) -> dict[str, Floats]:
         """Return the columns of a table: every measure and its bounds."""
-        columns: dict[str, Floats] = {}
-        for name, *row in zip(
-            self.name_measures(classes), self.values, self.low, self.high, strict=True
-        ):
-            columns |= dict(zip((name, f"{name}_low", f"{name}_high"), row, strict=True))
-        return columns
+        names = self.name_measures(classes)
+        parts = {"": self.values, "_low": self.low, "_high": self.high}
+        return {
+            f"{name}{end}": part[k] for k, name in enumerate(names) for end, part in parts.items()
+        }
 
 
 def describe_worth(cases: "Cases", shift: float) -> Worth:
     """Return the worth of the voters, of the sums over their votes; `shift` is its spread."""
     accuracy, recall, precision = cases.compare()
     rows = [accuracy, *recall.each()]
-    if cases.votes.shape[1] == 2:
-        (specificity, sensitivity), (npv, ppv) = recall.each(), precision.each()
-        rows = [accuracy, sensitivity, specificity, ppv, npv]
+    if cases.votes.shape[1] == 2:  # sensitivity, specificity, ppv, npv
+        rows = [accuracy, *recall.each()[::-1], *precision.each()[::-1]]
     values, low, high = np.stack([row.bound(shift) for row in rows], axis=1)
     return Worth(values, low, high, cases.met[0])
 
@@ -131,14 +124,9 @@ class Cases(NamedTuple):
     def compare(self) -> tuple[Measure, Measure, Measure]:
         """Return accuracy per voter, and recall and precision per voter and class."""
         votes = self.votes.sum(axis=1)
-        accuracy = self.said.sum(axis=2) / np.maximum(votes, 1)
-        recall = self.said / np.maximum(self.met, 1e-12)
-        precision = self.said / np.maximum(self.votes, 1)
-        return (
-            _measure(accuracy, votes),
-            _measure(recall, self.met[0]),
-            _measure(precision, self.votes),
-        )
+        accuracy = _measure(self.said.sum(axis=2) / np.maximum(votes, 1), votes)
+        recall = _measure(self.said / np.maximum(self.met, 1e-12), self.met[0])
+        return accuracy, recall, _measure(self.said / np.maximum(self.votes, 1), self.votes)
 
 
 def _measure(shares: Floats, cases: Floats) -> Measure:
@@ -154,17 +142,12 @@ def _measure(shares: Floats, cases: Floats) -> Measure:
 def sum_cases(
     ballots: Ballots, logs: Floats, factors: tuple[float, float], n_voters: int
 ) -> tuple[Floats, Floats, Floats]:
-    """Return the parts of `Cases`, of the log-probabilities of a run of items.
-
-    `factors` are those of the log-probabilities at the ends of the interval.
-    """
+    """Return the parts of `Cases` on a run; `factors` of the logs are the interval's ends."""
     n_classes = logs.shape[1]
-    voters, answers = ballots.voters, ballots.answer(n_classes)
-    cells = voters * np.intp(n_classes) + answers
-    votes = np.bincount(cells, minlength=n_voters * n_classes).reshape(n_voters, n_classes)
-    listed = ballots.starts, voters, answers
+    votes, _ = count_votes(ballots, n_voters, n_classes)
+    listed = ballots.starts, ballots.voters, ballots.answer(n_classes)
     said, met = sum_forms(*listed, logs, np.array([1.0, *factors]), STEP, n_voters)
-    return votes.astype(np.float64), np.moveaxis(said, 1, 0), np.moveaxis(met, 1, 0)
+    return votes, np.moveaxis(said, 1, 0), np.moveaxis(met, 1, 0)
 
 
 def find_experts(found: Cases) -> NDArray[np.bool_]:
@@ -173,8 +156,7 @@ def find_experts(found: Cases) -> NDArray[np.bool_]:
     The crowd's is the mean over the voters, each weighted by its votes.
     """
     _, recall, _ = found.compare()
-    merits = recall.value.mean(axis=1)
-    votes = found.votes.sum(axis=1)
+    merits, votes = recall.value.mean(axis=1), found.votes.sum(axis=1)
     crowd = float(votes @ merits) / max(float(votes.sum()), 1.0)
     cases = np.maximum(recall.cases, 1)
     spread = (recall.value * (1 - recall.value) + 0.25 / cases) / cases

@@ -14,8 +14,7 @@ from unelisa.paper.conditions import (
     fisher_information,
 )
 from unelisa.paper.experts import ExpertSelector, select_experts
-from unelisa.paper.graph import VoterGraph
-from unelisa.paper.ising import Ising
+from unelisa.paper.ising import Ising, VoterGraph
 from unelisa.paper.neighborhood import Neighborhoods, select_neighborhoods
 
 __all__ = [

@@ -124,10 +124,11 @@ class Assumptions(NamedTuple):
         return np.asarray((self.c_min > SINGULAR) & (self.alpha > 0))
 
 
-def fisher_information(edges: Floats, voter: int) -> Floats:
+def fisher_information(edges: Floats, voter: int, votes: Any = None) -> Floats:
     """Return I_s = E[h(f) f_rest f_rest'] under Q_θ̃, with h = 1 - tanh^2(sum_t θ̃_st f_t).
 
-    `edges` is θ̃, p x p; rows and columns of the result are the other voters, in order.
+    `edges` is θ̃, p x p; rows and columns of the result are the other voters, in order. With
+    `votes`, the expectation is the average over the items on which the voter voted.
 
     Examples
     --------
@@ -136,6 +137,9 @@ def fisher_information(edges: Floats, voter: int) -> Floats:
     >>> ue.fisher_information(np.zeros((3, 3)), 0).round(12).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
+    if votes is not None:
+        table = Votes.accept(votes).blocks.table("the Fisher information of the votes")
+        return _average(table, voter, edges[voter])[0]
     density = softmax(log_weights(np.zeros(len(edges)), edges))
     curvature = 1 - np.tanh(linear(0.0, edges[voter])) ** 2
     return _pair_moments(density * curvature, voter)
@@ -186,9 +190,8 @@ def estimate_assumptions(votes: Any, neighborhoods: Neighborhoods | None = None)
     table = votes.blocks.table("the Fisher information of the votes")
     rows = []
     for s, theta in enumerate(neighborhoods.weights):
-        others = np.delete(np.arange(votes.n_voters), s)
-        fisher, second = _average(table, s, others, theta, float(neighborhoods.intercepts[s]))
-        rows.append(_constants(fisher, second, theta[others] != 0))
+        moments = _average(table, s, theta, float(neighborhoods.intercepts[s]))
+        rows.append(_constants(*moments, np.delete(theta, s) != 0))
     found = Assumptions(*np.array(rows).reshape(-1, 3).T)
     failed = np.flatnonzero(~found.holds)
     if failed.size:
@@ -203,9 +206,10 @@ def estimate_assumptions(votes: Any, neighborhoods: Neighborhoods | None = None)
 
 
 def _average(
-    table: NDArray[np.int8], voter: int, others: NDArray[np.intp], theta: Floats, intercept: float
+    table: NDArray[np.int8], voter: int, theta: Floats, intercept: float = 0.0
 ) -> tuple[Floats, Floats]:
     """Return the means of h f_rest f_rest' and f_rest f_rest' over the voter's items."""
+    others = np.delete(np.arange(table.shape[1]), voter)
     fisher, second = np.zeros((2, len(others), len(others)))
     count = 0.0
     for low in range(0, len(table), ROWS):

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from unelisa.base import check_is_fitted
 from unelisa.estimator import VotesEstimator, fit_aside
-from unelisa.paper.graph import EdgeRule, VoterGraph
+from unelisa.paper.ising import EdgeRule, VoterGraph
 from unelisa.paper.neighborhood import Neighborhoods, Penalty, select_neighborhoods
 from unelisa.schema import stored
 from unelisa.votes import Votes, order_voters

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unelisa.errors import ModelError
+from unelisa.memory import refuse_pairs
 from unelisa.paper.solvers import SOLVERS, L1Problem, ebic_path
 from unelisa.schema import stored
 from unelisa.votes import Votes
@@ -99,6 +100,7 @@ def select_neighborhoods(
         raise ModelError(
             f"neighborhoods need two classes, found {votes.n_classes}; use votes.one_against_rest"
         )
+    refuse_pairs(int(np.count_nonzero(~votes.constant())))
     problem = L1Problem(
         votes.blocks,
         theory_penalty(votes),

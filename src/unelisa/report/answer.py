@@ -1,12 +1,18 @@
-"""The top of the page: the guarantee, the answer in the user's own words, and the key figures."""
+"""The top of the page: the guarantee, the answer in the user's own words, key figures, cautions."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
+
 from unelisa.aggregators import Aggregator
+from unelisa.aggregators.base import pick_classes
+from unelisa.analysis.confusions import measure_agreement
 from unelisa.analysis.judged import SURE, Judged
+from unelisa.errors import Sentence
 from unelisa.report.wording import (
+    LONGEST_NAME,
     UNKNOWN,
     count_noun,
     quote,
@@ -16,6 +22,10 @@ from unelisa.report.wording import (
     show_percent,
     show_range,
 )
+from unelisa.votes import Votes
+
+MOST_NAMED = 20  # voters in a sentence
+MARGIN = 2.0  # standard deviations above what weights fitted to noise reach
 
 
 def describe_answer(findings: Mapping[str, Any]) -> str:
@@ -34,10 +44,10 @@ def describe_answer(findings: Mapping[str, Any]) -> str:
 
 
 def _describe_crowd(findings: Mapping[str, Any]) -> str:
-    crowd = findings["crowd"]
-    role = "are experts" if crowd["selects"] else "count"
-    role = "are informative" if crowd["consensus"] else role
-    who, among = f"{crowd['counted']} of {crowd['voters']} voters {role}", []
+    crowd, among = findings["crowd"], []
+    role = "are informative" if crowd["consensus"] else "count"
+    who = f"{crowd['counted']} of {crowd['voters']} voters "
+    who += "are experts" if crowd["selects"] else role
     if crowd["families"]:
         inside = sum(len(family["voters"]) for family in crowd["families"])
         many = count_noun(len(crowd["families"]), "family", "families")
@@ -57,14 +67,13 @@ def write_opening(findings: Mapping[str, Any]) -> str:
         return "The pass rate cannot be estimated: these labels cannot be relied on."
     if not rate["differences"]:
         return f"{show_interval(rate['share'], rate['low'], rate['high'])} of the items pass."
-    first, second = rate["systems"][:2]
-    pair = next(
-        row
-        for row in rate["differences"]
-        if (row["better"], row["worse"]) == (first["system"], second["system"])
+    names, shares = zip(
+        *((one["system"], one["share"]) for one in rate["systems"][:2]), strict=True
     )
-    shares = " and ".join(show_percent(one["share"]) for one in (first, second))
-    return f"{show_difference(pair)}. Of their answers {shares} pass."
+    pair = next(one for one in rate["differences"] if (one["better"], one["worse"]) == names)
+    return (
+        f"{show_difference(pair)}. Of their answers {' and '.join(map(show_percent, shares))} pass."
+    )
 
 
 def describe_certificate(facts: Mapping[str, Any]) -> dict[str, str]:
@@ -85,7 +94,8 @@ def describe_certificate(facts: Mapping[str, Any]) -> dict[str, str]:
         "drawn": f"{count_noun(facts['n_drawn'], 'answer')} on items drawn at random from {drawn}; "
         f"{facts['n_wrong']:,} of their labels were wrong{unanswered}. "
         f"The number of answers {when}.",
-        "assumptions": "It assumes nothing about the voters or the model, only the random draw.",
+        "assumptions": "It assumes nothing about the voters or the model, only the random draw. "
+        "Certified are the labels that unelisa certify wrote together with this certificate.",
     }
 
 
@@ -127,17 +137,15 @@ def list_figures(findings: Mapping[str, Any]) -> list[dict[str, str]]:
     items, expected = findings["items"], findings["expected_accuracy"]
     if findings["reliable"] is False:  # no figure rests on labels that cannot be relied on
         unknown = _figure(UNKNOWN, "accuracy of the labels", "the warnings say why")
-        return [unknown, *_show_crowd(findings["crowd"])[:1]]
+        return [unknown, *_show_crowd(findings)[:1]]
     shown = []
     if expected is not None:
-        shown.append(_bounded(expected, "expected accuracy of the labels"))
-    shown += _show_rate(findings)
-    shown += _show_crowd(findings["crowd"])
+        alone = " by the votes alone, without the answers" if findings.get("certificate") else ""
+        shown.append(_bounded(expected, f"expected accuracy of the labels{alone}"))
+    shown += [*_show_rate(findings), *_show_crowd(findings)]
     if items is not None and items["sure"] is not None:
-        sure = show_percent(items["sure"] / items["n"])
-        shown.append(
-            _figure(sure, f"of the items decided: a label with probability above {SURE:.0%}")
-        )
+        words = f"of the items decided: a label with probability above {SURE:.0%}"
+        shown.append(_figure(show_percent(items["sure"] / items["n"]), words))
     elif items is not None:
         shown.append(_figure(f"{items['ties']:,}", "items tied"))
     return shown
@@ -181,11 +189,106 @@ def _bounded(found: Mapping[str, Any], what: str) -> dict[str, str]:
     return _figure(show_percent(found["share"]), what, more)
 
 
-def _show_crowd(crowd: Mapping[str, Any]) -> list[dict[str, str]]:
-    role = "experts" if crowd["selects"] else "voters that count"
-    role = "informative voters" if crowd["consensus"] else role
+def _show_crowd(findings: Mapping[str, Any]) -> list[dict[str, str]]:
+    crowd, who = findings["crowd"], "judge" if "jury" in findings else "voter"
+    role = f"informative {who}s" if crowd["consensus"] else f"{who}s that count"
+    role = "experts" if crowd["selects"] else role
     shown = [_figure(f"{crowd['counted']} of {crowd['voters']}", role)]
     if crowd["effective"] is not None:
-        many = f"carry as much information as the {count_noun(crowd['voters'], 'voter')}"
-        shown.append(_figure(f"{crowd['effective']:.1f}", "independent voters", many))
+        many = f"carry as much information as the {count_noun(crowd['voters'], who)}"
+        shown.append(_figure(f"{crowd['effective']:.1f}", f"independent {who}s", many))
     return shown
+
+
+def list_cautions(
+    model: Aggregator, judged: Judged | None, crowd: dict[str, Any], items: dict[str, Any] | None
+) -> Iterator[str]:
+    """Return all warnings that apply, those about the truth and the experts first."""
+    yield from _warn_of_the_truth(model)
+    yield from _warn_of_experts(model, crowd)
+    if judged is not None:
+        yield from _warn_of_voters(model, judged.votes, crowd)
+    if judged is not None and items is not None:
+        yield from _warn_of_items(judged, items)
+
+
+def _warn_of_the_truth(model: Aggregator) -> Iterator[str]:
+    """Yield warnings where the votes identify no truth, or two, and what the model says itself."""
+    cautions: list[Any] = getattr(model, "cautions_", [])
+    reason = getattr(model, "reliability_reason_", "")
+    for caution in cautions:  # which are lines of their own
+        reason = reason.replace(caution, "").removeprefix("; ").removesuffix("; ")
+    if reason and not getattr(model, "reliable_", True):
+        yield f"The labels cannot be relied on: {reason}."
+    names = tuple(str(name) for name in model.voter_names_ if str(name))
+    for caution in cautions:
+        begin = caution[:1] if caution.startswith(names) else caution[:1].upper()
+        sentence = f"{begin}{caution[1:]}."
+        for name in names:
+            if len(name) > LONGEST_NAME:
+                sentence = sentence.replace(name, show_name(name))
+        yield Sentence(sentence, getattr(caution, "voters", ()))
+    if getattr(model, "two_readings_", False) and not any("two readings" in c for c in cautions):
+        yield (
+            "The votes allow two readings of the truth; a prior, or at least ten gold labels, can "
+            "decide."
+        )
+
+
+def _warn_of_experts(model: Aggregator, crowd: dict[str, Any]) -> Iterator[str]:
+    counted, contrarians = crowd["counted"], crowd["contrarians"]
+    if crowd["selects"] and counted == 0:
+        alike = "all voters have equal weight, as in majority vote"
+        why = "no voter is clearly coupled to the truth" if hasattr(model, "reading_") else alike
+        yield f"No experts were found: {why}."
+    elif crowd["selects"] and counted < 3:
+        many = "1 expert was" if counted == 1 else f"{counted} experts were"
+        yield f"Only {many} found; with fewer than three, their reliability cannot be estimated."
+    by_majority = model.get_params(deep=False).get("orient") == "majority"
+    by_majority &= len(model.classes_) == 2 and not crowd["consensus"]
+    if by_majority and contrarians and counted - 2 * contrarians <= 1:
+        # one voter more or less would have swapped the two labels
+        yield (
+            f"Which side is {quote(model.classes_[1])} was decided by a bare majority, "
+            f"{counted - contrarians} voters against {contrarians}; name an anchor voter or pass "
+            "a few gold labels."
+        )
+
+
+def _warn_of_voters(model: Aggregator, votes: Votes, crowd: dict[str, Any]) -> Iterator[str]:
+    weights = np.nan_to_num(model.weights_)
+    # a method that says how right its labels are has compared them with sets of votes
+    asked = not hasattr(model, "expected_accuracy_") and votes.n_classes == 2
+    if np.count_nonzero(weights) >= 2 and asked and getattr(model, "reliable_", True):
+        found, noise = measure_agreement(votes.blocks, weights)
+        if found < noise + MARGIN:
+            who = "experts" if len(model.experts_) and crowd["selects"] else "voters"
+            yield (
+                f"The weighted {who} agree no more than weights fitted to unrelated voters would; "
+                "the labels may be no better than chance."
+            )
+    silent = votes.vote_counts() == 0
+    constant = votes.constant() & ~silent
+    end = "little information" if weights[constant].any() else "removed"
+    for which, noun, words in (
+        (silent, "voter", "never voted and got no weight"),
+        (constant, "constant voter", f"(always the same vote), {end}"),
+    ):
+        names = [show_name(name, 40) for name in model.voter_names_[which]]
+        if names:
+            text = f"{count_noun(len(names), noun)} {words}: {{}}."
+            yield Sentence.listing(text, names, MOST_NAMED)
+
+
+def _warn_of_items(judged: Judged, items: dict[str, Any]) -> Iterator[str]:
+    if items["n"] > 1 and len(np.unique(judged.picked)) == 1:
+        many = "two " if judged.two_classes else ""
+        yield f"Every item got the same label; the votes may not separate the {many}classes."
+    if items["unvoted"]:
+        yield f"{count_noun(items['unvoted'], 'item')} without any vote."
+    if items["ties"]:
+        listed = judged.ties is None or np.all(np.diff(judged.ties) > 0)
+        rule = f"with the {'first' if listed else 'most frequent'} of the tied classes"
+        if judged.two_classes:
+            rule = quote(judged.classes[pick_classes(np.zeros(1), judged.ties)[0]])
+        yield f"{count_noun(items['ties'], 'item')} tied, labeled {rule}."

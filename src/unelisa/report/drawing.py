@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.analysis.judged import HARD, SURE
-from unelisa.paper.graph import Edge
+from unelisa.paper.ising import Edge
 from unelisa.report.voters import MOST_LINKS, Network
 from unelisa.report.wording import FAMILY_COLORS, OUTSIDE, SHORT_NAME, show_name
 
@@ -71,18 +71,16 @@ def fit_panel(label: str) -> Panel:
 
 def draw_bars(histogram: dict[str, Any], panel: Panel = PANEL) -> list[dict[str, Any]]:
     """Return the histogram's bars; `sure` marks decided items, or those that are not hard."""
-    counts, edges = histogram["counts"], histogram["edges"]
+    counts, edges, kind = histogram["counts"], histogram["edges"], histogram["kind"]
     tallest, span = max(counts) or 1, edges[-1] - edges[0]
+    bound = {"probability": SURE, "confidence": SURE, "ease": HARD}.get(kind, np.inf) - 1e-9
     bars = []
-    for k, count in enumerate(counts):
+    for count, low, high in zip(counts, edges[:-1], edges[1:], strict=True):
         # one item among thousands must still be seen
         height = max(count / tallest, 0.008) if count else 0.0
-        low, high = edges[k], edges[k + 1]
         start, stop = ((edge - edges[0]) / span for edge in (low, high))
         (x, y), (end, floor) = panel.at(start, height), panel.at(stop, 0.0)
-        sure = histogram["kind"] == "probability" and high <= 1 - SURE + 1e-9
-        sure |= histogram["kind"] in ("probability", "confidence") and low >= SURE - 1e-9
-        sure |= histogram["kind"] == "ease" and low >= HARD - 1e-9
+        sure = low >= bound or (kind == "probability" and 1 - high >= bound)
         place = {"x": round(x + 0.8, 1), "y": y}
         size = {"width": round(end - x - 1.6, 1), "height": round(floor - y, 1)}
         bars.append({**place, **size, "count": count, "low": low, "high": high, "sure": sure})
@@ -90,13 +88,7 @@ def draw_bars(histogram: dict[str, Any], panel: Panel = PANEL) -> list[dict[str,
 
 
 def draw_curve(points: Sequence[Point]) -> str:
-    """Return a curve through points between 0 and 1, as the points of a polyline.
-
-    Examples
-    --------
-    >>> draw_curve([(0, 0), (1, 1)])
-    '48.0,204.0 338.0,26.0'
-    """
+    """Return a curve through points between 0 and 1, as the points of a polyline."""
     return " ".join(f"{x},{y}" for x, y in (PANEL.at(*point) for point in points))
 
 
@@ -170,15 +162,7 @@ def _leave_room(names: Sequence[Any]) -> float:
 
 
 def draw_prevalence(found: dict[str, Any], share: dict[str, Any]) -> dict[str, Any]:
-    """Return the curve of labels by prevalence: its points, its axes, and the estimate's place.
-
-    Examples
-    --------
-    >>> rows = [{"prevalence": 0.1, "share": 0.0}, {"prevalence": 0.5, "share": 0.4}]
-    >>> drawn = draw_prevalence({"rows": rows, "end": 0.5}, {"share": 0.3, "low": None})
-    >>> drawn["curve"], drawn["mark"], drawn["reach"]
-    ('106.0,204.0 338.0,61.6', 222.0, None)
-    """
+    """Return the curve of labels by prevalence: its points, its axes, and the estimate's place."""
     end, rows = found["end"], found["rows"]
     top = end if all(row["share"] <= end for row in rows) else 1.0
     reach = None
@@ -236,23 +220,19 @@ def draw_graph(graph: dict[str, Any]) -> dict[str, Any]:
         [s, t, _between(LINK_WIDTHS, thin * abs(w) / heaviest), 1 if w >= 0 else -1]
         for s, t, w in graph["links"]
     ]
+    rest = None
+    if alone:  # tied to the truth by their mean weight
+        mean = sum(abs(graph["ties"][k]) for k in alone) / len(alone)
+        rest = {
+            "voters": sorted(alone),
+            "place": graph["places"][min(alone)],
+            "size": REST_SIZE,
+            "width": _between(TIE_WIDTHS, mean / strongest),
+            "label": f"{len(alone):,} voters on their own",
+        }
+    shown = {"nodes": nodes, "ties": ties, "links": links, "rest": rest}
     families = _draw_families(graph, strongest)
-    rest = _draw_rest(graph, strongest) if alone else None
-    shown = {"nodes": nodes, "ties": ties, "links": links, "families": families, "rest": rest}
-    return {**shown, "truth": TRUTH_SIZE, "hub": HUB_SIZE}
-
-
-def _draw_rest(graph: dict[str, Any], strongest: float) -> dict[str, Any]:
-    """Return the node of voters without edges, tied to the truth by their mean weight."""
-    alone = graph["alone"]
-    mean = sum(abs(graph["ties"][k]) for k in alone) / len(alone)
-    return {
-        "voters": alone,
-        "place": graph["places"][alone[0]],
-        "size": REST_SIZE,
-        "width": _between(TIE_WIDTHS, mean / strongest),
-        "label": f"{len(alone):,} voters on their own",
-    }
+    return {**shown, "families": families, "truth": TRUTH_SIZE, "hub": HUB_SIZE}
 
 
 def _draw_families(graph: dict[str, Any], strongest: float) -> list[dict[str, Any]]:
@@ -271,9 +251,12 @@ def _draw_families(graph: dict[str, Any], strongest: float) -> list[dict[str, An
         low, high = float(angles.min()), float(angles.max())
         along = np.linspace(low, high, 2 + int((high - low) / ARC_STEP))
         line = {"width": _between(TIE_WIDTHS, abs(tie) / strongest), "sign": 1 if tie >= 0 else -1}
-        stems = [[k, *foot] for k, foot in zip(kin, _points(angles, radius), strict=True)]
-        hub = _points(np.array([(low + high) / 2]), radius)[0]
-        shape = {"hub": hub, "arc": _points(along, radius), "stems": stems}
+        feet = _points(angles, radius).tolist()
+        shape = {
+            "hub": _points(np.array([(low + high) / 2]), radius)[0].tolist(),
+            "arc": _points(along, radius).tolist(),
+            "stems": [[k, *foot] for k, foot in zip(kin, feet, strict=True)],
+        }
         families.append({"number": c, "color": c % FAMILY_COLORS, **line, **shape})
     return families
 
@@ -283,16 +266,15 @@ def _angles(places: Floats) -> Floats:
     return np.asarray(np.mod(np.arctan2(places[:, 0], -places[:, 1]), 2 * np.pi))
 
 
-def _points(angles: Floats, radius: float) -> list[list[float]]:
-    """Return points on a circle, at angles clockwise from the top."""
-    points = np.column_stack([np.sin(angles), -np.cos(angles)]) * radius
-    found: list[list[float]] = points.round(1).tolist()
-    return found
+def _points(angles: Floats, radius: Any) -> Floats:
+    """Return points on circles, at angles clockwise from the top."""
+    circle = np.column_stack([np.sin(angles), -np.cos(angles)])
+    return np.asarray(np.round(circle * np.reshape(radius, (-1, 1)), 1))
 
 
 def frame_graph(places: Sequence[Sequence[float]]) -> str:
     """Return the view box that shows these places and their labels."""
-    reach = max([TRUTH_SIZE, *(max(abs(x), abs(y)) for x, y, *_ in places)])
+    reach = max([TRUTH_SIZE, *(abs(x) for place in places for x in place[:2])])
     side = round(reach + EDGE_OF_PICTURE, 1)
     return f"{-side} {-side} {2 * side} {2 * side}"
 
@@ -359,14 +341,11 @@ def _spread(rings: list[tuple[float, int]], wanted: Floats | None = None) -> Flo
         known = np.isfinite(wanted)
         # rotate the ring as a whole toward the wanted angles
         angles += np.angle(np.exp(1j * (wanted[known] - angles[known])).sum())
-    return np.column_stack([radii * np.sin(angles), -radii * np.cos(angles)]).round(1)
+    return _points(angles, radii)
 
 
 def _wanted_angles(links: list[Edge], places: Floats, placed: NDArray[np.bool_]) -> Floats:
-    """Return for each voter who is not placed the direction of its neighbors; NaN where none.
-
-    First those linked to experts, then those linked to them, and once more.
-    """
+    """Return the direction of the neighbors of each voter not placed; NaN where none."""
     directions, known = places / INNER, placed.copy()
     for _ in range(PASSES):
         pull = np.zeros_like(places)

@@ -4,11 +4,13 @@ The findings name voters; they name items only with `show_items`, because items 
 """
 
 import platform
+import warnings
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import unelisa
 from unelisa.aggregators import AGGREGATORS, Aggregator
@@ -24,11 +26,11 @@ from unelisa.analysis.judged import (
     score_reference,
 )
 from unelisa.analysis.prevalence import trace_prevalence
+from unelisa.analysis.suggestions import can_suggest, suggest_votes
+from unelisa.errors import UnelisaWarning
 from unelisa.outputs import make_plain
-from unelisa.report.answer import describe_answer, list_checks
-from unelisa.report.cautions import list_cautions
+from unelisa.report.answer import describe_answer, list_cautions, list_checks
 from unelisa.report.drawing import describe_graph
-from unelisa.report.items import list_differing, list_hard, list_uncertain
 from unelisa.report.voters import (
     Network,
     estimate_rates,
@@ -36,10 +38,17 @@ from unelisa.report.voters import (
     rank_voters,
     selects_experts,
 )
+from unelisa.report.wording import show_name
+from unelisa.votes.coding import encode_classes
 
 VERSION = 5  # of the findings' form; a reader of stored findings checks it
 MOST_DRAWN = 24  # classes in a picture of confusions; more cannot be read
 MOST_CELLS = 200_000  # numbers of voters' own confusions in a page, so that it stays small
+
+MOST_LISTED = 200  # items of each kind
+SUGGESTED = 50
+MOST_SEARCHED = 50_000_000  # items x voters beyond which a report does not look for them
+MOST_SAID, LONGEST_VOTER = 4, 20  # voters that are named beside each label
 
 Findings = dict[str, Any]
 
@@ -84,12 +93,10 @@ def collect_findings(
         "by_class": describe_classes(model, judged, ranking, shares),
         "prevalence": share,
         "by_prevalence": trace_prevalence(model, judged, share),
-        "expected_accuracy": _describe_expected(model),
+        "expected_accuracy": describe_expected(model),
         "histogram": None if judged is None else count_scores(judged),
         "ease": None if judged is None else count_ease(judged),
-        "uncertain": list_uncertain(judged) if judged is not None and show_items else None,
-        "hard": list_hard(judged) if judged is not None and show_items else None,
-        "differing": list_differing(judged) if judged is not None and show_items else None,
+        **list_items(judged if show_items else None),
         "voters": list_voters(model, ranking, network, rates),
         "graph": describe_graph(network, ranking),
         "structure": describe_structure(model),
@@ -105,18 +112,17 @@ def collect_findings(
 
 def name_method(model: Aggregator) -> str:
     """Return the name under which a model's class is registered."""
-    known = {cls: name for name, cls in AGGREGATORS.items()}
-    return known.get(type(model), type(model).__name__)
+    kind = type(model)
+    return next((name for name, cls in AGGREGATORS.items() if cls is kind), kind.__name__)
 
 
-def _describe_expected(model: Aggregator) -> Findings | None:
+def describe_expected(model: Aggregator) -> Findings | None:
     """Return the accuracy that a model expects of its labels; None if it has no estimate."""
     fitted: Any = model
     if not hasattr(fitted, "expected_accuracy_"):
         return None
-    low, high = fitted.expected_accuracy_interval_ or (None, None)
-    values = {"share": fitted.expected_accuracy_, "low": low, "high": high}
-    return {name: make_plain(value) for name, value in values.items()}
+    values = (fitted.expected_accuracy_, *(fitted.expected_accuracy_interval_ or (None, None)))
+    return dict(zip(("share", "low", "high"), map(make_plain, values), strict=True))
 
 
 def _describe_crowd(model: Aggregator, network: Network, ranking: list[int]) -> Findings:
@@ -128,11 +134,6 @@ def _describe_crowd(model: Aggregator, network: Network, ranking: list[int]) -> 
     """
     selects, place = selects_experts(model), {s: k for k, s in enumerate(ranking)}
     consensus = not selects and "expert" in model.verdicts
-    families = [
-        {"name": network.names[kin[0]], "voters": sorted(place[s] for s in kin)}
-        for kin in network.families
-    ]
-    effective = None if selects else getattr(model, "effective_voters_", None)
     return {
         "voters": int(model.n_features_in_),
         "selects": selects,
@@ -140,8 +141,11 @@ def _describe_crowd(model: Aggregator, network: Network, ranking: list[int]) -> 
         "counted": int(network.counted.sum()) if consensus else len(model.experts_),
         "experts": len(model.experts_) if selects or consensus else None,
         "contrarians": network.roles.count("contrarian"),
-        "families": families,
-        "effective": make_plain(effective),
+        "families": [
+            {"name": network.names[kin[0]], "voters": sorted(place[s] for s in kin)}
+            for kin in network.families
+        ],
+        "effective": None if selects else make_plain(getattr(model, "effective_voters_", None)),
     }
 
 
@@ -177,13 +181,12 @@ def describe_classes(
         return None
     counts = [None] * n if judged is None else np.bincount(judged.picked, minlength=n).tolist()
     rates = shares or [{"share": None, "low": None, "high": None}] * n
-    listed = [
+    found: Findings = {"ordered": bool(getattr(model, "ordered_", False))}
+    found["shares"] = [
         {"label": label, "labeled": m, "prevalence": x["share"], "low": x["low"], "high": x["high"]}
         for label, m, x in zip(labels, counts, rates, strict=True)
     ]
-    found = {"ordered": bool(getattr(model, "ordered_", False)), "shares": listed}
-    measured = measure_confusions(model, judged)
-    if measured is None:
+    if (measured := measure_confusions(model, judged)) is None:
         return {**found, "drawn": [], "confusion": None, "pairs": [], "voters": []}
     tables, votes = measured
     pooled, totals = pool_confusions(tables, votes), votes.sum(axis=0)
@@ -232,7 +235,7 @@ def list_readings(model: Aggregator, ranking: list[int], judged: Judged | None) 
         {
             **{key: make_plain(value) for key, value in row.items() if key != "voters"},
             "structure": explain_structure(row["structure"]),
-            "differ": 0 if k == 0 and judged else _count_different(other, judged),
+            "differ": judged and (_count_different(other, judged) if k else 0),
             **_place_voters(other, ranking),
         }
         for k, row in enumerate(table.to_dict("records"))
@@ -240,10 +243,8 @@ def list_readings(model: Aggregator, ranking: list[int], judged: Judged | None) 
     ]
 
 
-def _count_different(reading: Any, judged: Judged | None) -> int | None:
+def _count_different(reading: Any, judged: Judged) -> int:
     """Return the number of items that a reading labels otherwise."""
-    if judged is None:
-        return None
     scores = np.asarray(reading.decision_function(judged.votes))
     return int(np.count_nonzero(pick_classes(scores) != judged.picked))
 
@@ -253,10 +254,95 @@ def _place_voters(reading: Any, ranking: list[int]) -> Findings:
     verdicts, row = list(reading.voters_["verdict"]), {s: k for k, s in enumerate(ranking)}
     voter = {str(name): s for s, name in enumerate(reading.voter_names_)}
     families = [sorted(row[voter[str(name)]] for name in kin) for kin in reading.families_]
-    inside = {k for kin in families for k in kin}
     places: dict[str, list[int]] = {"alone": [], "contrarians": [], "uninformative": []}
-    keys = {"contrarian": "contrarians", "uninformative": "uninformative"}
-    for k, s in enumerate(ranking):
-        if k not in inside:
-            places[keys.get(verdicts[s], "alone")].append(k)
+    for k in sorted(set(range(len(ranking))).difference(*families)):
+        role = verdicts[ranking[k]].replace("contrarian", "contrarians")
+        places[role if role in places else "alone"].append(k)
     return {**places, "families": families}
+
+
+def list_items(judged: Judged | None) -> Findings:
+    """Return the items to look at: uncertain ones, hard ones, and those labeled against most votes.
+
+    Uncertain are those closest to one half; with more than two classes, those whose label is the
+    least probable, or ahead by the least. Items of unknown ease are not hard. Of the differing the
+    surest label comes first. Without items that may be named, each is None.
+    """
+    if judged is None:
+        return dict.fromkeys(("uncertain", "hard", "differing"))
+    sure = judged.leads if judged.two_classes or judged.chances is None else judged.chances
+    return {
+        "uncertain": _name_items(judged, sure),
+        "hard": [] if judged.ease is None else _name_items(judged, judged.ease),
+        "differing": _name_items(judged, np.where(judged.differs, -judged.leads, np.nan)),
+    }
+
+
+def _name_items(judged: Judged, order: NDArray[np.float64]) -> list[Findings]:
+    """Return the first items in an order, without those where it is NaN."""
+    ease = np.full(len(order), np.nan) if judged.ease is None else judged.ease
+    first = [int(i) for i in np.argsort(order, kind="stable")[:MOST_LISTED] if order[i] == order[i]]
+    return [
+        {
+            "item": str(judged.votes.items[i]),
+            "label": str(judged.labels(slice(i, i + 1))[0]),
+            "probability": None if judged.chances is None else float(judged.chances[i]),
+            "score": float(judged.scores[i] if judged.two_classes else judged.leads[i]),
+            "ease": None if not np.isfinite(ease[i]) else float(ease[i]),
+            "said": said,
+        }
+        for i, said in zip(first, describe_votes(judged, first), strict=True)
+    ]
+
+
+def describe_votes(judged: Judged, items: list[int]) -> list[str]:
+    """Return who voted for what on some items, in words, the most frequent label first."""
+    votes, codes = judged.votes, encode_classes(len(judged.classes))
+    names = [show_name(name, LONGEST_VOTER) for name in votes.voters]
+    described = []
+    for row in votes.blocks.take(np.array(items, dtype=np.intp)).expand() if items else ():
+        found = [
+            (label, np.flatnonzero(row == np.int8(code)))
+            for label, code in zip(judged.classes, codes, strict=True)
+        ]
+        parts = [
+            f"{show_name(label, LONGEST_VOTER)} {len(who)}: "
+            + ", ".join(names[s] for s in who[:MOST_SAID])
+            + ("\u00a0…" if len(who) > MOST_SAID else "")
+            for label, who in sorted(found, key=lambda one: -len(one[1]))
+            if len(who)
+        ]
+        described.append("; ".join(parts))
+    return described
+
+
+def describe_next(
+    model: Aggregator, judged: Judged | None, *, show_items: bool = False
+) -> Findings:
+    """Return whom to ask how often and what it should gain; {} where there is no such section."""
+    votes: Any = None if judged is None else judged.votes
+    if judged is None or not can_suggest(model) or votes.n_items * votes.n_voters > MOST_SEARCHED:
+        return {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnelisaWarning)  # the note says why there are fewer
+        rows = suggest_votes(model, votes, n=SUGGESTED, chances=judged.as_columns())
+    sums = rows.groupby("voter", sort=False).agg(votes=("gain", "size"), gain=("gain", "sum"))
+    sums = sums.sort_values(["votes", "gain"], ascending=False, kind="stable")
+    listed = rows.head(MOST_LISTED).to_dict("records") if show_items else []
+    place = {item: i for i, item in enumerate(votes.items.tolist())} if listed else {}
+    said = describe_votes(judged, [place[row["item"]] for row in listed])
+    found = {
+        "n": len(rows),
+        "items": int(rows["item"].nunique()),
+        "gain": float(rows["gain"].sum()),
+        **{key: rows.attrs[key] for key in ("stop", "expected_errors", "note")},
+        "voters": [
+            {"voter": name, "votes": int(row.votes), "gain": float(row.gain)}
+            for name, row in sums.iterrows()
+        ],
+        "rows": [
+            {**{key: make_plain(value) for key, value in row.items()}, "said": who}
+            for row, who in zip(listed, said, strict=True)
+        ],
+    }
+    return {"next_votes": found}

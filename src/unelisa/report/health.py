@@ -15,7 +15,7 @@ from unelisa.analysis.judged import BINS
 from unelisa.ehr.counts import FEWEST_SHOWN
 from unelisa.ehr.omop.counts import Step
 from unelisa.ehr.phenotyper import Phenotyper
-from unelisa.ehr.posterior import Estimate, Performance
+from unelisa.ehr.posterior import Performance
 from unelisa.report.page import fill_template
 
 ESTIMATE = ("share", "low", "high", "basis")
@@ -28,10 +28,8 @@ ARC, TIP = 26, 7  # between the arrows of two implications, and the length of th
 CELL, DOT = 52, 26  # sizes of a cell of shares, and of a rule in a pattern
 DARKEST = 0.5  # opacity of a cell, pale enough for text
 QUANTITIES = {
-    "sensitivity": "Sensitivity",
-    "specificity": "Specificity",
-    "ppv": "PPV",
-    "npv": "NPV",
+    name: name.upper() if len(name) == 3 else name.capitalize()
+    for name in ("sensitivity", "specificity", "ppv", "npv")
 }
 
 
@@ -62,7 +60,10 @@ def describe_phenotype(
         "sizes": (show_group(cases, n), show_group(n - cases, n)),
         "prevalence": prevalence,
         "threshold": threshold,
-        **{name: _describe(one) for name, one in found._asdict().items()},
+        **{  # None where nothing is known
+            name: None if np.isnan(one.value) else dict(zip(ESTIMATE, one, strict=True))
+            for name, one in found._asdict().items()
+        },
         "reliable": getattr(model, "reliable_", True),  # models of 0.1.0 do not know
         "unobserved": 0,
         "excluded": 0,
@@ -82,13 +83,7 @@ def describe_phenotype(
 
 
 def show_group(size: int, n: int) -> str:
-    """Return the size of one of two groups of n patients; in words where one of them is small.
-
-    Examples
-    --------
-    >>> show_group(120, 1500), show_group(3, 1500), show_group(1497, 1500)
-    ('120', 'fewer than 10', 'nearly all')
-    """
+    """Return the size of one of two groups of n patients; in words where one of them is small."""
     if 0 < size < FEWEST_SHOWN:
         return f"fewer than {FEWEST_SHOWN}"
     return "nearly all" if 0 < n - size < FEWEST_SHOWN else f"{size:,}"
@@ -124,11 +119,6 @@ def _join_small(counts: Sequence[int], edges: Sequence[float]) -> tuple[list[int
     return joined, ends
 
 
-def _describe(estimate: Estimate) -> Facts | None:
-    """Return an estimate with its interval as plain values, or None if nothing is known."""
-    return None if np.isnan(estimate.value) else dict(zip(ESTIMATE, estimate, strict=True))
-
-
 def render_phenotype(facts: Facts) -> str:
     """Return the page: one self-contained file that loads and runs nothing."""
     return fill_template("phenotype.html.j2", f=facts, fewest=FEWEST_SHOWN)
@@ -139,13 +129,8 @@ def render_rules(facts: Facts) -> str:
 
     `facts` has the figures of the rules, and how they overlap unless they are those of sites.
     """
-    drawn = None
-    if "overlap" in facts:
-        drawn = {
-            "nested": draw_nested(facts),
-            "shares": draw_shares(facts),
-            "patterns": draw_patterns(facts),
-        }
+    pictures = {"nested": draw_nested, "shares": draw_shares, "patterns": draw_patterns}
+    drawn = {name: draw(facts) for name, draw in pictures.items()} if "overlap" in facts else None
     return fill_template(
         "rules.html.j2", f=facts, drawn=drawn, quantities=QUANTITIES, fewest=FEWEST_SHOWN
     )
@@ -171,23 +156,16 @@ def draw_nested(facts: Facts) -> Facts:
         }
         for k, (name, n) in enumerate((name, flagged[name]) for name in order)
     ]
-    arrows = [
-        _draw_arrow(order.index(narrow), order.index(wide), lane, (narrow, wide))
-        for lane, (narrow, wide) in enumerate(facts["within"])
-    ]
+    arrows = []
+    for lane, (narrow, wide) in enumerate(facts["within"], 1):  # each in a lane of its own
+        first, last = ((order.index(name) + 0.5) * ROW for name in (narrow, wide))
+        path, tip = f"M0,{first} H{ARC * lane} V{last} H{TIP}", f"M0,{last} l{TIP},-4 v8 z"
+        arrows.append({"path": path, "tip": tip, "narrow": narrow, "wide": wide})
     brackets = [
         {"y": order.index(kin[0]) * ROW, "height": len(kin) * ROW} for kin in groups if len(kin) > 1
     ]
     width = ARC * (len(arrows) + 1)
     return {"bars": bars, "arrows": arrows, "brackets": brackets, "lanes": width, "row": ROW}
-
-
-def _draw_arrow(start: int, end: int, lane: int, names: tuple[str, str]) -> Facts:
-    """Return an arrow from one row to another, in a lane of its own."""
-    at, first, last = ARC * (lane + 1), (start + 0.5) * ROW, (end + 0.5) * ROW
-    path = f"M0,{first} H{at} V{last} H{TIP}"
-    tip = f"M0,{last} l{TIP},-4 v8 z"
-    return {"path": path, "tip": tip, "narrow": names[0], "wide": names[1]}
 
 
 def draw_shares(facts: Facts) -> Facts:
@@ -196,23 +174,20 @@ def draw_shares(facts: Facts) -> Facts:
     A share that would reveal fewer than `FEWEST_SHOWN` patients, inside or outside, is in words.
     """
     flagged, within = facts["flagged"], {tuple(pair) for pair in facts["within"]}
-    cells = []
-    for r, (name, row) in enumerate(facts["overlap"].items()):
-        for s, (other, share) in enumerate(row.items()):
-            text = "" if r == s else _write_share(share, flagged[name])
-            shade = 0.0 if share is None or r == s else round(DARKEST * share, 3)
-            cells.append(
-                {
-                    "x": s * CELL,
-                    "y": r * CELL,
-                    "row": name,
-                    "column": other,
-                    "text": text,
-                    "same": r == s,
-                    "shade": 0.0 if text == "few" else shade,
-                    "within": (name, other) in within,
-                }
-            )
+    cells = [
+        {
+            "x": s * CELL,
+            "y": r * CELL,
+            "row": name,
+            "column": other,
+            "text": (text := "" if r == s else _write_share(share, flagged[name])),
+            "same": r == s,
+            "shade": 0.0 if text in ("", "few") else round(DARKEST * (share or 0.0), 3),
+            "within": (name, other) in within,
+        }
+        for r, (name, row) in enumerate(facts["overlap"].items())
+        for s, (other, share) in enumerate(row.items())
+    ]
     return {"cells": cells, "names": list(flagged), "cell": CELL}
 
 

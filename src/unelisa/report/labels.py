@@ -29,10 +29,7 @@ _FIRST = ("voter", "verdict", "family", "weight", "sensitivity", "specificity", 
 
 
 def label_columns(judged: Judged, named: bool = True) -> tuple[str, ...]:
-    """Return the columns of a table of labels, those of a method that estimates them.
-
-    With more than two classes and a method that gives probabilities, a column P(label) for each.
-    """
+    """Return the columns of a table of labels; of more than two classes a P(label) for each."""
     return tuple(_list_columns(judged, slice(0, 0), named))
 
 
@@ -89,7 +86,7 @@ class Download(NamedTuple):
 
 
 def pack_table(name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Download:
-    r"""Return a CSV table as a file inside a page."""
+    """Return a CSV table as a file inside a page."""
     file = StringIO()
     write_table(file, header, rows)
     # "replace": half a surrogate pair in a name must not stop a report
@@ -103,10 +100,9 @@ def pack_labels(judged: Judged, show_items: bool) -> Download | None:
     With `show_items`, or where items have no names but 0, 1, 2, ..., this is labels.csv as
     `unelisa fit --out` writes it, byte for byte. Otherwise row numbers replace the names.
     """
-    items = judged.votes.items
     if len(judged.scores) > LARGEST:  # a row takes a byte at least
         return None
-    named = show_items or np.array_equal(items, np.arange(len(judged.scores)))
+    named = show_items or np.array_equal(judged.votes.items, np.arange(len(judged.scores)))
     name = "labels.csv" if named else "labels-by-row.csv"
     packed = pack_table(name, label_columns(judged, named), label_rows(judged, named))
     return packed if len(packed.packed) <= LARGEST else None
@@ -114,14 +110,14 @@ def pack_labels(judged: Judged, show_items: bool) -> Download | None:
 
 def pack_voters(voters: list[dict[str, Any]]) -> Download:
     """Return the voters' table for the save button, names in full."""
-    names = [row["voter"] for row in voters]
-    others = [key for key in voters[0] if key not in (*_FIRST, "reason", "depends_on", "links")]
-    columns = [key for key in (*_FIRST, *others) if key in voters[0]]
+    last = ("links", "depends_on", "reason")
+    columns = [key for key in dict.fromkeys((*_FIRST, *voters[0])) if key in voters[0]]
+    columns = [*(key for key in columns if key not in last), *last]
     rows = []
     for voter in voters:
-        near = "; ".join(names[link["voter"]] for link in voter["depends_on"])
-        rows.append([*(voter[key] for key in columns), voter["links"], near, voter["reason"]])
-    return pack_table("voters.csv", (*columns, "links", "depends on", "reason"), rows)
+        near = "; ".join(voters[link["voter"]]["voter"] for link in voter["depends_on"])
+        rows.append([{**voter, "depends_on": near}[key] for key in columns])
+    return pack_table("voters.csv", [key.replace("depends_", "depends ") for key in columns], rows)
 
 
 def plan_files(inputs: Sequence[Path], folder: Path) -> list[tuple[Path, Path]]:

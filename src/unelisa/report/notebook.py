@@ -5,7 +5,7 @@ from html import escape
 import numpy as np
 
 from unelisa.aggregators import Aggregator
-from unelisa.paper.graph import VoterGraph
+from unelisa.paper.ising import VoterGraph
 from unelisa.report import wording
 from unelisa.report.answer import list_figures, list_origin
 from unelisa.report.findings import collect_findings

@@ -28,8 +28,7 @@ from unelisa.report.answer import (
     write_opening,
 )
 from unelisa.report.drawing import draw_graph, draw_prevalence
-from unelisa.report.findings import Findings, collect_findings
-from unelisa.report.items import MOST_LISTED, describe_next
+from unelisa.report.findings import MOST_LISTED, Findings, collect_findings, describe_next
 from unelisa.report.labels import LARGEST, Download, pack_labels, pack_voters
 from unelisa.report.voters import choose_columns, draw_dots
 from unelisa.votes import Votes
@@ -113,19 +112,9 @@ def fill_template(name: str, scripts: Sequence[str] = (), **values: Any) -> str:
         f"default-src 'none'; script-src {allowed}; style-src {_hash(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    page = (
-        require_jinja()
-        .get_template(name)
-        .render(
-            **values,
-            charts=drawing,
-            panel=drawing.PANEL,
-            measures=wording.MEASURES,
-            policy=policy,
-            scripts=scripts,
-            style=style,
-        )
-    )
+    values |= {"charts": drawing, "panel": drawing.PANEL, "measures": wording.MEASURES}
+    values |= {"policy": policy, "scripts": scripts, "style": style}
+    page = require_jinja().get_template(name).render(values)
     # half a surrogate pair in a name must not stop a report
     return page.encode("utf-8", "replace").decode("utf-8")
 

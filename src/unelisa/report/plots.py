@@ -2,9 +2,8 @@
 
 The pictures show the report's numbers, from the same descriptions. `model` is a fitted aggregator,
 `X` are votes, `y` true labels that are known. Every function draws on the axes `ax`, by default on
-new ones. Colors are Okabe and Ito's: blue agrees with the truth, orange-red
-contradicts it, gray does not count. Contrarians also differ by shape; voters who repeat each other
-share another color.
+new ones. Colors are Okabe and Ito's: blue agrees with the truth, orange-red contradicts it, gray
+does not count. Contrarians also differ by shape; voters who repeat each other share another color.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,20 +17,11 @@ from unelisa.aggregators.known import read_gold
 from unelisa.analysis.judged import Judged, Reference, count_ease, count_scores, score_reference
 from unelisa.analysis.stability import Stability
 from unelisa.errors import ModelError, missing_extra
-from unelisa.paper.graph import VoterGraph
-from unelisa.paper.ising import Ising
+from unelisa.paper.ising import Ising, VoterGraph
 from unelisa.paper.neighborhood import select_neighborhoods, theory_penalty
 from unelisa.report.drawing import describe_graph, draw_bars, draw_graph
 from unelisa.report.voters import Network, find_families, rank_voters
-from unelisa.report.wording import (
-    FAMILY_COLORS,
-    LOWER,
-    MEASURES,
-    OUTSIDE,
-    SHORT_NAME,
-    quote,
-    show_name,
-)
+from unelisa.report.wording import LOWER, MEASURES, OUTSIDE, SHORT_NAME, quote, show_name
 from unelisa.votes import Votes
 
 if TYPE_CHECKING:
@@ -380,17 +370,16 @@ def _draw_nodes(axes: "Axes", drawn: dict[str, Any], network: Network) -> None:
     text: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": 7, "zorder": 4, "bbox": halo}
     for x, y, size, role, name, kin in named:
         color = {"contrarian": RED, "expert": BLUE}.get(role, GRAY if role in OUTSIDE else SKY)
-        dot: dict[str, Any] = {"c": color, "edgecolors": kin or color, "linewidths": 1.5}
-        turned = role == "contrarian"
-        axes.scatter([x], [y], s=0.25 * size**2, marker="D" if turned else "o", zorder=3, **dot)
-        below = 0, -4 - 0.25 * size * (1.4 if turned else 1.0)
-        text["color"] = SOFT if role in OUTSIDE else INK
-        axes.annotate(name, (x, y), below, textcoords="offset points", **text)
+        shape, stretch = ("D", 1.4) if role == "contrarian" else ("o", 1.0)
+        edge: dict[str, Any] = {"edgecolors": kin or color, "linewidths": 1.5, "zorder": 3}
+        axes.scatter([x], [y], s=0.25 * size**2, marker=shape, c=color, **edge)
+        text["color"], below = SOFT if role in OUTSIDE else INK, -4 - 0.25 * size * stretch
+        axes.annotate(name, (x, y), (0, below), textcoords="offset points", **text)
 
 
 def color_family(family: int) -> str:
     """Return the color of a family."""
-    return FAMILIES[family % FAMILY_COLORS]
+    return FAMILIES[family % len(FAMILIES)]
 
 
 def label_text(name: Any, longest: int = 100) -> str:

@@ -11,8 +11,7 @@ from unelisa.aggregators import Aggregator
 from unelisa.analysis.confusions import tally_confusions
 from unelisa.analysis.judged import Judged
 from unelisa.outputs import make_plain
-from unelisa.paper.graph import Edge
-from unelisa.paper.ising import Ising
+from unelisa.paper.ising import Edge, Ising
 from unelisa.report.wording import OUTSIDE, quote, show_name, show_verdict
 from unelisa.votes import Votes
 
@@ -121,11 +120,9 @@ def list_voters(
     rows = []
     for s in ranking:
         row = {name: make_plain(column[s]) for name, column in table.items()}
-        near = neighbors[s]
-        row["voter"] = str(model.voter_names_[s])
-        row["links"] = len(near)
-        row["depends_on"] = [{"voter": place[t], "weight": w} for t, w in near[:NAMED_LINKS]]
-        rows.append(row)
+        near = [{"voter": place[t], "weight": w} for t, w in neighbors[s][:NAMED_LINKS]]
+        name, links = str(model.voter_names_[s]), len(neighbors[s])
+        rows.append({**row, "voter": name, "links": links, "depends_on": near})
     return rows
 
 
@@ -179,13 +176,17 @@ class Column(NamedTuple):
     detail: bool = False  # whether only a voter's card shows it
 
 
-_FIRST = (
+_COLUMNS = (  # yes and no are the two classes, in the user's words
     Column("voter", "Voter", "name"),
     Column("verdict", "Verdict", "verdict"),
     Column("family", "Family", "family", "voters who repeat each other, named after the heaviest"),
     Column("accuracy", "Accuracy", "interval", "probability that a vote is right, 90% interval"),
-)
-_LAST = (
+    Column("sensitivity", "Sensitivity", "percent", "says {yes} where the label is {yes}"),
+    Column("specificity", "Specificity", "percent", "says {no} where the label is {no}"),
+    Column("ppv", "PPV", "percent", "right when it says {yes}", True),
+    Column("npv", "NPV", "percent", "right when it says {no}", True),
+    Column("lean", "Says {yes}", "lean", "how much too often it says {yes}", True),
+    Column("weight", "Weight", "number", "how much a vote counts"),
     Column("standard_error", "Std. error", "number", "standard error of the weight", True),
     Column("stability", "Stability", "percent", "share of the resamples with the same verdict"),
     Column("agreement", "Agreement", "percent", "share of the votes that equal the label"),
@@ -195,13 +196,21 @@ _LAST = (
     Column("conflicts", "Conflicts", "percent", "items on which another voter disagrees", True),
 )
 _END = (Column("depends_on", "Depends on", "links"), Column("reason", "Reason", "text"))
-_RECALL = "recall_"  # of one of more than two classes
+_RECALL, _N_RATES = "recall_", 9  # of one of more than two classes; the columns before these
 
 
 def choose_columns(voters: Sequence[Mapping[str, Any]], classes: Sequence[Any]) -> list[Column]:
     """Return the columns that hold anything, including a method's own further figures."""
-    of_classes = _name_sides(*classes) if len(classes) == 2 else _name_classes(voters)
-    usual = (*_FIRST, *of_classes, *_LAST)
+    words = {"no": quote(classes[0]), "yes": quote(classes[-1])}
+    recalls = [
+        Column(key, f"Recall of {show_name(key.removeprefix(_RECALL), 24)}", "percent", "", True)
+        for key in voters[0]
+        if key.startswith(_RECALL) and not key.endswith(("_low", "_high"))
+    ]
+    usual = [
+        c._replace(title=c.title.format(**words), hint=c.hint.format(**words)) for c in _COLUMNS
+    ]
+    usual[_N_RATES:_N_RATES] = recalls
     known = {column.key for column in (*usual, *_END)} | {"links"}
     known |= {f"{key}_{end}" for key in voters[0] for end in ("low", "high")}
     own = [Column(k, k.capitalize(), "number", detail=True) for k in voters[0] if k not in known]
@@ -209,30 +218,6 @@ def choose_columns(voters: Sequence[Mapping[str, Any]], classes: Sequence[Any]) 
     families = any(voter.get("family") for voter in voters)
     wanted = (*usual, *own, *(_END[1:] if families else _END))
     return [c for c in wanted if any(voter.get(c.key) not in (None, [], "") for voter in voters)]
-
-
-def _name_sides(no: Any, yes: Any) -> tuple[Column, ...]:
-    """Return the columns of two classes."""
-    no, yes = quote(no), quote(yes)
-    return (
-        Column("sensitivity", "Sensitivity", "percent", f"says {yes} where the label is {yes}"),
-        Column("specificity", "Specificity", "percent", f"says {no} where the label is {no}"),
-        Column("ppv", "PPV", "percent", f"right when it says {yes}", True),
-        Column("npv", "NPV", "percent", f"right when it says {no}", True),
-        Column("lean", f"Says {yes}", "lean", f"how much too often it says {yes}", True),
-        Column("weight", "Weight", "number", f"how much a vote for {yes} raises the score"),
-    )
-
-
-def _name_classes(voters: Sequence[Mapping[str, Any]]) -> tuple[Column, ...]:
-    """Return the columns of more than two classes."""
-    keys = [key for key in voters[0] if key.startswith(_RECALL)]
-    recalls = [
-        Column(key, f"Recall of {show_name(key.removeprefix(_RECALL), 24)}", "percent", "", True)
-        for key in keys
-        if not key.endswith(("_low", "_high"))
-    ]
-    return (*recalls, Column("weight", "Weight", "number", "how much a vote counts"))
 
 
 def draw_dots(
@@ -251,14 +236,19 @@ def draw_dots(
     bounds = [[voter.get(f"{measure}_{end}") for end in ("low", "high")] for voter in voters]
     known = [x for x in (*values, *chain(*bounds)) if x is not None]
     floor = min(np.floor(min(known) / STEP + 1e-9) * STEP, 1 - STEP)
-    rows = []
-    for group in _order_groups(values, families):
-        for k, (voter, family) in enumerate(group):
-            low, high = bounds[voter]
-            bracket = {} if family is None else {"first": k == 0, "last": k == len(group) - 1}
-            ends = {"low": _place(low, floor), "high": _place(high, floor)}
-            place = {"voter": voter, "x": _place(values[voter], floor), **ends}
-            rows.append({**place, "family": family, **bracket})
+    rows = [
+        {
+            "voter": s,
+            "x": _place(values[s], floor),
+            "low": _place(bounds[s][0], floor),
+            "high": _place(bounds[s][1], floor),
+            "family": family,
+            "first": k == 0,
+            "last": k == len(group) - 1,
+        }
+        for group in _order_groups(values, families)
+        for k, (s, family) in enumerate(group)
+    ]
     ticks = [(_place(x, floor), round(100 * x)) for x in np.arange(floor, 1 + STEP / 2, STEP)]
     return {"measure": measure, "rows": rows, "ticks": ticks}
 
@@ -267,16 +257,15 @@ def _order_groups(
     values: Sequence[float | None], families: Sequence[Sequence[int]]
 ) -> list[list[tuple[int, int | None]]]:
     """Return families and voters without one, as (voter, family): the worst first."""
-    kin = [[(s, c) for s in family] for c, family in enumerate(families) if len(family) > 1]
-    inside = {s for family in kin for s, _ in family}
-    alone: list[Any] = [[(s, None)] for s in range(len(values)) if s not in inside]
-
-    def rank(one: tuple[int, int | None]) -> float:
-        value = values[one[0]]
-        return np.inf if value is None else value
-
-    groups = [sorted(group, key=rank) for group in [*kin, *alone]]
-    return sorted(groups, key=lambda group: rank(group[0]))
+    rank = [np.inf if value is None else value for value in values]
+    groups: list[Any] = [
+        sorted(((s, c) for s in family), key=lambda one: rank[one[0]])
+        for c, family in enumerate(families)
+        if len(family) > 1
+    ]
+    inside = {s for group in groups for s, _ in group}
+    groups += [[(s, None)] for s in range(len(values)) if s not in inside]
+    return sorted(groups, key=lambda group: rank[group[0][0]])
 
 
 def _place(value: float | None, floor: float) -> float | None:

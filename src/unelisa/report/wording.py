@@ -135,13 +135,7 @@ def show_minus(text: str) -> str:
 
 
 def show_lean(lean: float | None, words: tuple[str, str] = ("lenient", "strict")) -> str:
-    """Return a voter's bias in words, from its share of a label minus the estimate.
-
-    Examples
-    --------
-    >>> show_lean(.124), show_lean(-.01), show_lean(.001)
-    ('lenient by 12 points', 'strict by 1 point', 'even')
-    """
+    """Return a voter's bias in words, from its share of a label minus the estimate."""
     if lean is None:
         return DASH
     points = round(100 * abs(lean))
@@ -151,13 +145,7 @@ def show_lean(lean: float | None, words: tuple[str, str] = ("lenient", "strict")
 
 
 def show_interval(value: float | None, low: float | None = None, high: float | None = None) -> str:
-    """Return a share with its interval, or that it is unknown.
-
-    Examples
-    --------
-    >>> show_interval(.81, .7, .9), show_interval(.8), show_interval(None)
-    ('81.0% (70.0 to 90.0)', '80.0%', 'cannot be estimated')
-    """
+    """Return a share with its interval, or that it is unknown."""
     if value is None:
         return UNKNOWN
     if low is None or high is None:
@@ -166,16 +154,7 @@ def show_interval(value: float | None, low: float | None = None, high: float | N
 
 
 def show_difference(row: Mapping[str, Any]) -> str:
-    """Return by how much one system is ahead of another, or that they may be equal.
-
-    Examples
-    --------
-    >>> row = {"better": "a", "worse": "b", "difference": 0.1, "low": 0.02, "high": 0.18}
-    >>> show_difference({**row, "holds": True})
-    'a is ahead of b by 10.0 points (2.0 to 18.0)'
-    >>> show_difference({**row, "low": -0.01, "holds": False})
-    'a and b cannot be told apart: 10.0 points (−1.0 to 18.0)'
-    """
+    """Return by how much one system is ahead of another, or that they may be equal."""
     better, worse = (show_name(row[key], SHORT_NAME * 2) for key in ("better", "worse"))
     points, low, high = (f"{100 * row[key]:z.1f}" for key in ("difference", "low", "high"))
     reach = show_minus(f"{points} points ({low} to {high})")
@@ -207,13 +186,7 @@ def show_labels_needed(needed: Mapping[str, Any]) -> str:
 
 
 def take_apart(warning: str) -> tuple[str, str]:
-    """Return a warning in plain words, and the figures of the model behind it, if any.
-
-    Examples
-    --------
-    >>> take_apart("They share no truth (it gains 5.3 nats, 8 are needed).")
-    ('They share no truth.', 'it gains 5.3 nats, 8 are needed')
-    """
+    """Return a warning in plain words, and the figures of the model behind it, if any."""
     return _FIGURES.sub("", warning), "; ".join(_FIGURES.findall(warning))
 
 
@@ -231,7 +204,9 @@ def show_worth(found: dict[str, Any]) -> str:
     if worth is None and n < 3:
         return f"{who}: at least three are needed to estimate what a panel is worth."
     if worth is None:
-        return f"{who}: their agreement does not exceed chance, so that nothing can be estimated."
+        return (
+            f"{who}: their agreement does not surely exceed chance, so that their worth is unknown."
+        )
     low, high = found["effective_judges_low"], found["effective_judges_high"]
     reach = "" if low is None else f" ({low:.1f} to {high:.1f})"
     dropped = [name[:60] for name in found.get("cheaper_panel", {}).get("drop", ())]

@@ -4,6 +4,7 @@ Cells are untrusted: they reach the page as text, and a picture only if it lies 
 folder.
 """
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,7 @@ from unelisa.errors import VotesError
 from unelisa.memory import refuse_beyond
 from unelisa.review.pictures import ENDINGS, Picture, read_picture
 from unelisa.sources.arrow import list_texts, read_columns
-from unelisa.sources.files import check_readable, reading
-from unelisa.sources.text import TextTable
+from unelisa.sources.files import TextTable, check_readable, reading
 from unelisa.votes.frames import ITEM_NAMES
 
 LONGEST_TEXT, LONGEST_FACT = 20_000, 500  # characters that are shown at first
@@ -38,16 +38,12 @@ class Contents:
     def show(self, item: int) -> dict[str, Any]:
         """Return what the page shows of an item: its text is cut where it is long."""
         text, path = self.read_text(item), self._cell(PICTURE, item)
-        facts = {name: self._cell(name, item) for name in self._columns}
-        shown = [
-            [name, value[:LONGEST_FACT]]
-            for name, value in facts.items()
-            if value and name not in (TEXT, PICTURE)
-        ]
+        names = [name for name in self._columns if name not in (TEXT, PICTURE)]
+        facts = ([name, self._cell(name, item)[:LONGEST_FACT]] for name in names)
         return {
             "text": text[:LONGEST_TEXT],
             "length": len(text),
-            "facts": shown,
+            "facts": [fact for fact in facts if fact[1]],
             "path": path[:LONGEST_FACT],
             "picture": self.read_picture(item) is not None,
         }
@@ -61,21 +57,17 @@ class Contents:
         name = self._cell(PICTURE, item)
         if not name or self._folder is None or Path(name).suffix.lower() not in ENDINGS:
             return None
-        try:
+        with suppress(OSError, ValueError, RuntimeError):  # a name that no file can have, or a loop
             path = (self._folder / name).resolve()
-            inside = path.is_relative_to(self._folder) and path.is_file()
-            return read_picture(path) if inside else None
-        except (OSError, ValueError, RuntimeError):  # a name that no file can have, or a loop
-            return None
+            if path.is_relative_to(self._folder) and path.is_file():
+                return read_picture(path)
+        return None
 
     def _cell(self, name: str, item: int) -> str:
-        row = int(self._rows[item])
-        if row < 0 or name not in self._columns:
-            return ""
-        try:
-            value = self._columns[name][row].as_py()
-        except (ValueError, OverflowError):  # a day beyond those of Python
-            return ""
+        row, value = int(self._rows[item]), None
+        if row >= 0 and name in self._columns:
+            with suppress(ValueError, OverflowError):  # a day beyond those of Python
+                value = self._columns[name][row].as_py()
         return "" if value is None else str(value)
 
 

@@ -58,10 +58,7 @@ class Journal:
 
 @contextmanager
 def open_journal(path: Path) -> Iterator[Journal]:
-    """Open a file for appending, without a torn last line: one that lacks its line feed.
-
-    `BlockingIOError` if another process has it open so.
-    """
+    """Open a file for appending, without a torn last line; `BlockingIOError` if others have it."""
     with _open_for_lines(path) as handle:
         _lock(handle)  # until it is closed, or the process ends
         os.ftruncate(handle, path.read_bytes().rfind(b"\n") + 1)
@@ -91,7 +88,7 @@ class GoldFile(Journal):
     ) -> None:
         super().__init__(path, handle)
         self.answers: list[Answer] = []
-        self._items, self._classes, self._header = items, classes, _write_row(header)
+        self._items, self._classes, self._header = items, classes, list(header)
         self._claimed: int | None = None
         self._rows = 0
         self._seen, self._digest = 0, hashlib.blake2b()  # what this process has read or written
@@ -104,12 +101,13 @@ class GoldFile(Journal):
         """
         with ExitStack() as held:
             try:
-                _wait_for_lock(self._handle)
-                held.callback(_unlock, self._handle)
-                text = self._catch_up()
+                _lock(self._handle, PATIENCE)
+                if _fcntl is not None:
+                    held.callback(_fcntl.flock, self._handle, _fcntl.LOCK_UN)
+                text = self._read_on()
             except OSError as error:
                 raise ModelError(_refuse(self.path.name, error)) from None
-            new = list(self._parse(text))
+            new = self._parse(text)
             self.answers += new
             yield new
 
@@ -122,8 +120,7 @@ class GoldFile(Journal):
     def append(self, line: bytes) -> None:
         """Add one row in one's turn, as `Journal` does."""
         super().append(line)
-        self._note(line)
-        self._rows += 1
+        self._note(line, 1)
 
     def claim(self, item: int) -> bool:
         """Return whether no other process asks about an item; then only this one does."""
@@ -144,72 +141,72 @@ class GoldFile(Journal):
         """Read the answers of earlier reviews; add the header to an empty file."""
         with self.turn():
             if not self._rows:
-                self.append(self._header)
+                self.append(_write_row(self._header))
 
-    def _catch_up(self) -> bytes:
-        """Return what others wrote since the last turn, in whole lines."""
-        self._check_unchanged()
-        new = _read_from(self._handle, self._seen)
+    def _read_on(self) -> bytes:
+        """Return what others wrote since the last turn, in whole lines.
+
+        `OSError` unless the path leads to this file, which begins as it was read.
+        """
+        found, change = None, ""
+        with suppress(FileNotFoundError):
+            found = self.path.stat()
+        with open(self._handle, "rb", closefd=False) as file:
+            file.seek(0)  # what is written goes to the end in any case
+            known, new = file.read(self._seen), file.read()
+        if found is None:
+            change = "moved or deleted"
+        elif not os.path.samestat(found, os.fstat(self._handle)):
+            change = "replaced"
+        elif hashlib.blake2b(known).digest() != self._digest.digest():
+            change = "edited"
+        if change:
+            raise OSError(errno.ESTALE, f"was {change} while this review was using it")
         end = new.rfind(b"\n") + 1
         if end < len(new) and self._is_whole(new[end:]):
             super().append(b"\n")
-            new += b"\n"
-        elif end < len(new):
+            return new + b"\n"
+        if end < len(new):
             os.ftruncate(self._handle, self._seen + end)
-            new = new[:end]
-        self._note(new)
-        return new
+        return new[:end]
 
-    def _note(self, text: bytes) -> None:
+    def _note(self, text: bytes, n_rows: int) -> None:
         self._seen += len(text)
+        self._rows += n_rows
         self._digest.update(text)
-
-    def _check_unchanged(self) -> None:
-        """Raise `OSError` unless the path leads to this file, which begins as it was read."""
-        opened, found = os.fstat(self._handle), None
-        with suppress(FileNotFoundError):
-            found = self.path.stat()
-        if found is None:
-            raise OSError(errno.ESTALE, "was moved or deleted while this review was using it")
-        if (found.st_dev, found.st_ino) != (opened.st_dev, opened.st_ino):
-            raise OSError(errno.ESTALE, "was replaced while this review was using it")
-        known = _read_from(self._handle, 0, self._seen)
-        if hashlib.blake2b(known).digest() != self._digest.digest():
-            raise OSError(errno.ESTALE, "was edited while this review was using it")
 
     def _is_whole(self, line: bytes) -> bool:
         """Return whether a line lacks nothing but its line feed: a header, or an answer."""
-        if not self._rows and line == self._header.rstrip(b"\n"):
-            return True
-        try:
+        with suppress(ValueError, csv.Error):
             (row,) = csv.reader([line.decode("utf-8")], strict=True)
-        except (ValueError, csv.Error):
-            return False
-        return self._is_answer(row)
+            return self._is_answer(row) or not (self._rows or row != self._header)
+        return False
 
     def _is_answer(self, row: Sequence[str]) -> bool:
         items, labels = self._places
         return len(row) == len(Answer._fields) and row[0] in items and row[1] in labels
 
-    def _parse(self, text: bytes) -> Iterator[Answer]:
-        """Yield the answers of whole lines; the first line of the file is its header."""
+    def _parse(self, text: bytes) -> list[Answer]:
+        """Return the answers of whole lines; the first line of the file is its header."""
         try:
-            rows = list(csv.reader(io.StringIO(text.decode("utf-8"), newline="")))
+            rows = list(csv.reader(io.StringIO(text.decode("utf-8"), newline=""), strict=True))
         except (ValueError, csv.Error):
             raise ModelError(
                 f"{self.path.name} is not the UTF-8 text that a review wrote; name a new file"
             ) from None
-        for row in rows:
-            self._rows += 1
-            if self._rows == 1:
+        answers = []
+        for number, row in enumerate(rows, self._rows + 1):
+            if number == 1:
                 continue  # before a million names are looked at
             if not self._is_answer(row):
                 raise ModelError(
-                    f"row {self._rows} of {self.path.name} has an item or a label that these votes "
+                    f"row {number} of {self.path.name} has an item or a label that these votes "
                     "do not have; continue with the votes of that review, or name a new file"
                 )
             items, labels = self._places
-            yield Answer(items[row[0]], labels[row[1]], *row[2:])
+            answers.append(Answer(items[row[0]], labels[row[1]], *row[2:]))
+        self._note(text, len(rows))  # not before: what cannot be read is refused again
+        return answers
 
     @cached_property
     def _places(self) -> tuple[dict[str, int], dict[str, int | None]]:
@@ -239,30 +236,26 @@ def open_gold(
 
 def clean_note(note: str) -> str:
     """Return a note as one line of limited length."""
-    return _clean(note)[:LONGEST_NOTE]
+    return _CONTROLS.sub("", " ".join(note.split()))[:LONGEST_NOTE]
 
 
 def clean_name(name: str) -> str:
     """Return a reviewer's name as it is written into the file."""
-    cleaned = str(defuse_cell(_clean(name)))
+    cleaned = str(defuse_cell(clean_note(name)))
     seen = any(unicodedata.category(letter) != "Cf" for letter in cleaned)
     if not seen or len(cleaned) > LONGEST_NAME:
         raise ModelError(f"a reviewer's name must have 1 to {LONGEST_NAME} characters")
     return cleaned
 
 
-def _clean(text: str) -> str:
-    return _CONTROLS.sub("", " ".join(text.split()))
-
-
 def _refuse(name: str, error: OSError) -> str:
     """Return what happened to a file, and what to do."""
-    found = f"{name} {error.strerror}, so nothing can be saved"
-    if error.errno == errno.EAGAIN:
-        return f"{found}; try again when that program, such as a backup, has ended"
-    if error.errno == errno.ESTALE:
-        return f"{found}; start this review again, which continues with the answers in the file"
-    return f"{name} cannot be read ({error.strerror}), so nothing can be saved"
+    advice = {
+        errno.EAGAIN: "; try again when that program, such as a backup, has ended",
+        errno.ESTALE: "; start this review again, which continues with the answers in the file",
+    }.get(error.errno or 0, "")
+    found = error.strerror if advice else f"cannot be read ({error.strerror})"
+    return f"{name} {found}, so nothing can be saved{advice}"
 
 
 def _check_names(names: Sequence[Any], what: str) -> None:
@@ -315,35 +308,15 @@ def _open_for_lines(path: Path) -> Iterator[int]:
         os.close(handle)  # also releases its locks, as does the end of the process
 
 
-def _read_from(handle: int, start: int, end: int | None = None) -> bytes:
-    end = os.fstat(handle).st_size if end is None else end
-    os.lseek(handle, start, os.SEEK_SET)  # what is written goes to the end in any case
-    parts = []
-    while start < end and (part := os.read(handle, end - start)):
-        parts.append(part)
-        start += len(part)
-    return b"".join(parts)
-
-
-def _wait_for_lock(handle: int) -> None:
+def _lock(handle: int, patience: float = 0.0) -> None:
     """Lock a file, or raise `BlockingIOError` if another program has not released it in time."""
-    deadline = time.monotonic() + PATIENCE
-    while True:
+    deadline = time.monotonic() + patience
+    while _fcntl is not None:
         try:
-            _lock(handle)
+            _fcntl.flock(handle, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
         except BlockingIOError:
-            if time.monotonic() > deadline:
+            if time.monotonic() >= deadline:
                 raise BlockingIOError(errno.EAGAIN, "is locked by another program") from None
             time.sleep(PAUSE)
         else:
             return
-
-
-def _lock(handle: int) -> None:
-    if _fcntl is not None:
-        _fcntl.flock(handle, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
-
-
-def _unlock(handle: int) -> None:
-    if _fcntl is not None:
-        _fcntl.flock(handle, _fcntl.LOCK_UN)

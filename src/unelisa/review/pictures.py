@@ -6,6 +6,7 @@ Nothing is decoded here. A browser would decode whatever it is sent: a PNG file 
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from struct import error as StructError  # noqa: N812 - it is an exception
 from struct import unpack_from
@@ -13,7 +14,7 @@ from typing import NamedTuple
 
 ENDINGS = {".png", ".jpg", ".jpeg", ".gif", ".webp"}
 LARGEST_PICTURE = 20_000_000  # bytes
-MOST_PIXELS = 100_000_000  # which take 400 MB in a browser
+MOST_PIXELS = 100_000_000  # which take 400 MB for each copy that a browser makes
 _SIZES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}  # markers of JPEG that state a size
 _MARKER = re.compile(rb"\xff([^\xff\x00\xd0-\xd7])")  # that begins a segment, or ends the picture
 Size = tuple[int, int]
@@ -47,17 +48,12 @@ def _measure(content: bytes) -> tuple[str, list[Size]]:
         "image/jpeg": (content[:2] == b"\xff\xd8", _measure_jpeg),
         "image/webp": (content[:4] + content[8:12] == b"RIFFWEBP", _measure_webp),
     }
-    for kind, (fits, measure) in kinds.items():
-        if fits:
-            return kind, list(_until_damaged(measure(content)))
-    return "", []
-
-
-def _until_damaged(sizes: Iterator[Size]) -> Iterator[Size]:
-    try:
-        yield from sizes
-    except (StructError, IndexError):
-        return
+    found = [(kind, measure) for kind, (fits, measure) in kinds.items() if fits]
+    sizes: list[Size] = []
+    with suppress(StructError, IndexError):
+        for _, measure in found:
+            sizes.extend(measure(content))
+    return found[0][0] if found else "", sizes
 
 
 def _measure_png(content: bytes) -> Iterator[Size]:

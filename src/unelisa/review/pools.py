@@ -1,11 +1,14 @@
 """What can be asked about: items with votes and a model, or the charts of a phenotype.
 
-A pool ranks its items and reports the progress of the review: what the labels so far say, and
-whether more of them would change it. They are enough if as many answers again as were given would
+A pool ranks its items, the one whose label is worth most first, or as a sample that shows the
+shares. It reports the progress of the review: what the labels so far say, and whether more of them
+would change it. They are enough if as many answers again as were given would
 raise the expected accuracy, or narrow the interval of a share on each side, by less than half a
 point.
 """
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,16 +22,15 @@ from unelisa.analysis.certify import certify
 from unelisa.analysis.judged import LEVEL
 from unelisa.analysis.rate import estimate_rate
 from unelisa.analysis.scoring import bound_frequency
+from unelisa.analysis.suggestions.gains import measure_label_gains
 from unelisa.base import clone
 from unelisa.errors import ModelError, VotesError
 from unelisa.latent.trust import LEAST_LABELS
 from unelisa.outputs import make_plain
-from unelisa.report.findings import explain_structure
+from unelisa.report.findings import describe_expected, explain_structure
 from unelisa.report.wording import count_noun
-from unelisa.review.order import measure_gains, mix_chances, rank_useful, spread_sample
-from unelisa.sources.files import reading
+from unelisa.sources.files import TextTable, reading
 from unelisa.sources.labels import CHOSEN, RANDOM, REVIEWER, USEFUL, list_rows
-from unelisa.sources.text import TextTable
 from unelisa.votes import Votes
 from unelisa.votes.ballots import Floats
 from unelisa.votes.coding import encode_classes
@@ -36,21 +38,16 @@ from unelisa.votes.coding import encode_classes
 Aim = Literal["labels", "rate", "certify"]
 Facts = dict[str, Any]
 
+KINDS = {"labels": USEFUL, "rate": RANDOM}
 CHARTS = ("person_id", "label", "probability", "drawn")  # what `unelisa phenotype --charts` writes
 NOTE = "note"
 ENOUGH = 0.95  # share of the items that can be certified that is certified or gold
 EVERY = 10  # answers between two updates of the progress
 LITTLE = 0.005
+_DIGITS = 9  # of gains that count as different
 LEAST_ANSWERS = 20  # fewer never are enough
 # facts that not every aim has
 _NO_FACTS: Facts = {"expected": None, "measured": None, "rates": [], "readings": [], "cautions": []}
-
-
-class Opinion(NamedTuple):
-    """Who gave a label to an item."""
-
-    label: int  # place among the classes
-    voters: list[str]
 
 
 class Known(NamedTuple):
@@ -60,9 +57,14 @@ class Known(NamedTuple):
     sampled: NDArray[np.bool_]  # whether the item was drawn at random
 
     @property
+    def rows(self) -> NDArray[np.intp]:
+        """The items with a label."""
+        return np.flatnonzero(self.labels >= 0)
+
+    @property
     def n_labels(self) -> int:
         """Number of labels."""
-        return int(np.count_nonzero(self.labels >= 0))
+        return len(self.rows)
 
     def only_sample(self) -> "Known":
         """Return the labels of items that were drawn at random."""
@@ -113,9 +115,7 @@ class VotesPool:
 
     def describe_choice(self, item: int) -> str:  # noqa: ARG002 - charts differ
         """Return how an item is chosen, as the file records it."""
-        if self.aim == "certify":
-            return self.drawn.design
-        return {"labels": USEFUL, "rate": RANDOM}[self.aim]
+        return self.drawn.design if self.aim == "certify" else KINDS[self.aim]
 
     @cached_property
     def drawn(self) -> Drawn:
@@ -123,13 +123,12 @@ class VotesPool:
         error, _ = self.promise
         return draw_gold(self.model, self.votes, error, share=self.share, seed=self.seed)
 
-    def list_opinions(self, item: int) -> list[Opinion]:
-        """Return who voted for which class on an item; classes with votes only."""
+    def list_opinions(self, item: int) -> list[tuple[int, list[str]]]:
+        """Return (class, who voted for it) on an item; classes with votes only."""
         (part,) = self.votes.take_items([item]).parts()
-        given = part.values[0]
         codes = np.array(encode_classes(len(self.classes)), dtype=np.int8)
-        found = [(k, part.voters[given == code]) for k, code in enumerate(codes)]
-        return [Opinion(k, [str(name) for name in who]) for k, who in found if len(who)]
+        found = [(k, part.voters[part.values[0] == code]) for k, code in enumerate(codes)]
+        return [(k, [str(name) for name in who]) for k, who in found if len(who)]
 
     def study(self, known: Known) -> Study:
         """Return the order of the items and the progress of the review."""
@@ -154,7 +153,11 @@ class VotesPool:
         enough = sample.n_labels >= LEAST_LABELS
         gold = sample.name(self.model.classes_) if enough else None
         rates = estimate_rate(self.model if enough else model, self.votes, gold, LEVEL)
-        readings = compare_readings(self.model, model)
+        readings, obstacle = compare_readings(self.model, model), ""
+        if not getattr(model, "reliable_", True):
+            left = any(row["state"] == "possible" for row in readings)
+            other = "the votes still allow another reading"
+            obstacle = other if left else "the labels are not reliable yet"
         before = getattr(self.model, "cautions_", [])
         facts: Facts = {
             "expected": expect_accuracy(model, chances),
@@ -164,7 +167,7 @@ class VotesPool:
             "readings": readings,
             # only what the labels have added
             "cautions": [one for one in getattr(model, "cautions_", []) if one not in before],
-            "outlook": look_ahead(chances, known, _find_obstacle(model, readings)),
+            "outlook": look_ahead(chances, known, obstacle),
         }
         ranking = rank_useful(self._weigh_readings(model, chances, known), self.seed)
         return Study(ranking, chances, facts)
@@ -215,24 +218,22 @@ class ChartsPool:
         person, _, *known = CHARTS  # there are no labels yet
         with reading(path):
             rows = list(list_rows(TextTable(path), (person, *known)))
-        try:
+        with suppress(ValueError):
             people, chances, drawn = zip(*rows, strict=True)
             shares, probabilities = (np.array(list(map(float, one))) for one in (drawn, chances))
-            sound = bool(np.all((shares > 0) & (shares <= 1) & (np.abs(probabilities) <= 1)))
-        except ValueError:
-            sound = False
-        if not sound or len(set(people)) < len(people):
-            raise VotesError(
-                f"{path.name} must hold each patient once, with a probability and the share drawn, "
-                "as unelisa phenotype --charts writes them"
-            )
-        return cls(np.array(people, dtype=object), probabilities, list(drawn), seed)
+            sound = np.all((shares > 0) & (shares <= 1) & (np.abs(probabilities) <= 1))
+            if sound and len(set(people)) == len(people):
+                return cls(np.array(people, dtype=object), probabilities, list(drawn), seed)
+        raise VotesError(
+            f"{path.name} must hold each patient once, with a probability and the share drawn, as "
+            "unelisa phenotype --charts writes them"
+        )
 
     def describe_choice(self, item: int) -> str:
         """Return the share of similar charts that was drawn, as the file records it."""
         return self.drawn[item]
 
-    def list_opinions(self, item: int) -> list[Opinion]:  # noqa: ARG002 - votes differ
+    def list_opinions(self, item: int) -> list[Any]:  # noqa: ARG002 - votes differ
         """Return nothing: charts have no votes."""
         return []
 
@@ -240,8 +241,7 @@ class ChartsPool:
         """Return a random order, and what the labels so far say."""
         chances = np.column_stack([1 - self.probabilities, self.probabilities])
         weights = 1 / np.array(list(map(float, self.drawn)))
-        rows = np.flatnonzero(known.labels >= 0)
-        case = bound_mean(known.labels[rows] == 1, weights[rows])
+        case = bound_mean(known.labels[known.rows] == 1, weights[known.rows])
         rates = [] if case is None else [{"class": self.words[1], **case}]
         facts: Facts = {
             **_NO_FACTS,
@@ -263,33 +263,23 @@ def is_charts(path: Path) -> bool:
 
 def fix_known(chances: Floats, known: Known) -> Floats:
     """Return the probabilities with those of labeled items certain."""
-    fixed, rows = chances.copy(), np.flatnonzero(known.labels >= 0)
-    fixed[rows] = 0.0
-    fixed[rows, known.labels[rows]] = 1.0
+    fixed = chances.copy()
+    fixed[known.rows] = np.eye(chances.shape[1])[known.labels[known.rows]]
     return fixed
 
 
 def expect_accuracy(model: Any, chances: Floats) -> Facts:
-    """Return the accuracy that a model expects of its labels; None where it is not reliable.
-
-    For methods without an estimate it is the mean probability of the labels.
-    """
+    """Return the accuracy that a model expects of its labels, or else their mean probability."""
     if not getattr(model, "reliable_", True):
         return {"share": None, "low": None, "high": None}
-    if not hasattr(model, "expected_accuracy_"):
-        return {"share": float(chances.max(axis=1).mean()), "low": None, "high": None}
-    low, high = model.expected_accuracy_interval_ or (None, None)
-    return {"share": model.expected_accuracy_, "low": low, "high": high}
+    mean = {"share": float(chances.max(axis=1).mean()), "low": None, "high": None}
+    return describe_expected(model) or mean
 
 
 def measure_accuracy(chances: Floats, known: Known, weights: Floats | None = None) -> Facts | None:
-    """Return the share of gold labels that the probabilities agree with; None without any.
-
-    A weighted share has the interval of (sum w)^2 / sum w^2 labels.
-    """
-    rows = np.flatnonzero(known.labels >= 0)
-    right = chances[rows].argmax(axis=1) == known.labels[rows]
-    return bound_mean(right, None if weights is None else weights[rows])
+    """Return the (weighted) share of gold labels that the probabilities agree with, if any."""
+    right = chances[known.rows].argmax(axis=1) == known.labels[known.rows]
+    return bound_mean(right, None if weights is None else weights[known.rows])
 
 
 def bound_mean(values: NDArray[np.bool_], weights: Floats | None = None) -> Facts | None:
@@ -309,10 +299,7 @@ def list_rates(table: Any) -> list[Facts]:
 
 
 def compare_readings(first: Any, latest: Any) -> list[Facts]:
-    """Return the readings that the votes alone allowed, and what has become of each.
-
-    Nothing is returned for methods with one reading.
-    """
+    """Return the readings that the votes alone allowed, if several, and what became of each."""
     readings: Any = getattr(first, "readings_", ())
     if len(readings) < 2:
         return []
@@ -325,19 +312,8 @@ def compare_readings(first: Any, latest: Any) -> list[Facts]:
     return rows
 
 
-def _find_obstacle(model: Any, readings: list[Facts]) -> str:
-    """Return why the expected accuracy cannot be relied on; nothing if it can."""
-    if getattr(model, "reliable_", True):
-        return ""
-    open_ = any(row["state"] == "possible" for row in readings)
-    return "the votes still allow another reading" if open_ else "the labels are not reliable yet"
-
-
 def look_ahead(chances: Floats, known: Known, obstacle: str = "") -> Facts:
-    """Return whether as many labels again would raise the expected accuracy.
-
-    Gold labels are certain in `chances`; `obstacle` is why the expectation cannot be relied on yet.
-    """
+    """Return whether as many labels again would raise the expected accuracy by much."""
     gains, more = np.sort(measure_gains(chances))[::-1], _plan_more(known)
     rise = float(gains[:more].sum() / len(gains))
     enough = known.n_labels >= LEAST_ANSWERS and rise < LITTLE and not obstacle
@@ -351,10 +327,7 @@ def look_ahead(chances: Floats, known: Known, obstacle: str = "") -> Facts:
 
 
 def look_at_width(rates: list[Facts], known: Known) -> Facts:
-    """Return whether as many labels again would narrow the interval of the shares.
-
-    The width falls with the square root of the number of labels.
-    """
+    """Return whether as many labels again would narrow the interval of the shares by much."""
     widths = [row["high"] - row["low"] for row in rates if row["low"] is not None]
     half, more = max(widths, default=1.0) / 2, _plan_more(known)
     narrower = half * (1 - 0.5**0.5)
@@ -368,3 +341,60 @@ def look_at_width(rates: list[Facts], known: Known) -> Facts:
 
 def _plan_more(known: Known) -> int:
     return max(known.n_labels, LEAST_ANSWERS // 2)
+
+
+def measure_gains(chances: Floats) -> Floats:
+    """Return how much a correct label of each item raises the expected number of correct labels.
+
+    That is 1 - max_k P(k), what `suggest_votes` expects of a human who is always right.
+    """
+    return measure_label_gains(chances, np.eye(chances.shape[1]), "errors")
+
+
+def rank_useful(chances: Floats, seed: int = 0) -> NDArray[np.intp]:
+    """Return the items by the gain of their labels, the largest first.
+
+    Items with the same probabilities usually have the same votes, so a label of one is informative
+    about the others: the k-th of them counts 1 / sqrt(k) of its gain. Which is the first is random.
+    """
+    ties = np.random.default_rng(seed).random(len(chances))
+    gains = measure_gains(chances) / np.sqrt(_count_alike(np.round(chances, _DIGITS), ties))
+    return np.lexsort((ties, -np.round(gains, _DIGITS)))
+
+
+def _count_alike(chances: Floats, ties: Floats) -> NDArray[np.intp]:
+    """Return which of the items with the same probabilities each is: the first, second, ..."""
+    order = np.lexsort((ties, *chances.T))
+    rows = chances[order]
+    starts = np.append(True, (rows[1:] != rows[:-1]).any(axis=1))
+    place = np.arange(len(rows))
+    number = place - np.maximum.accumulate(np.where(starts, place, 0)) + 1
+    counted = np.empty(len(rows), dtype=np.intp)
+    counted[order] = number
+    return counted
+
+
+def spread_sample(chances: Floats, seed: int = 0) -> NDArray[np.intp]:
+    """Return the items in a random order of which every beginning is stratified.
+
+    The items are sorted by label and probability; the first 2^k of them come from 2^k strata of
+    equal size, one each, as the binary digits of their places are reversed and flipped at random
+    (the points of van der Corput, with a digital shift). So all items are equally likely to be
+    among the first n: it is a random sample whose probabilities are spread as those of all items.
+    """
+    n, rng = len(chances), np.random.default_rng(seed)
+    two, label = chances.shape[1] == 2, chances.argmax(axis=1)  # sorted by probability within it
+    by_class = np.lexsort(
+        (rng.random(n), chances[:, 1] if two else label + chances.max(axis=1) / 2)
+    )
+    bits = max(int(n - 1).bit_length(), 1)
+    places = np.arange(n) ^ rng.integers(2**bits)
+    reverse = np.zeros(n, dtype=np.int64)
+    for bit in range(bits):
+        reverse |= ((places >> bit) & 1) << (bits - 1 - bit)
+    return np.asarray(by_class[np.argsort(reverse)])
+
+
+def mix_chances(tables: Sequence[Floats]) -> Floats:
+    """Return the mean of several tables of probabilities."""
+    return np.asarray(sum(tables[1:], tables[0]) / len(tables))

@@ -1,37 +1,115 @@
 """The page and what it asks for: the next item, an answer, the progress of the review.
 
-It listens on 127.0.0.1 alone. Everything is sent as JSON and shown as text; the page itself is a
-file of this package. What waits for the disk or for a lock runs in a thread, one request at a time,
-so that the page itself is always answered.
+It listens on 127.0.0.1 alone, for one tab that was opened with the address. The address ends in a
+token behind a #, which browsers do not send. The page's script exchanges it once for a key, and
+sends the key in a header with each request. A cookie would go to every port of this machine.
+Requests under another host name (DNS rebinding) or from another site's page are refused before they
+are looked at.
+
+Everything is sent as JSON and shown as text; the page itself is a file of this package. What waits
+for the disk or for a lock runs in a thread, one request at a time, so that the page itself is
+always answered.
 """
 
 import asyncio
 import json
+import secrets
 import socket
 import threading
+from collections.abc import Collection
 from importlib.resources import files
 from typing import Any
 
 from unelisa.errors import ModelError, missing_extra
-from unelisa.review.guard import Guard
 from unelisa.review.pools import EVERY
 from unelisa.review.session import Session
 
 LARGEST_REQUEST = 1 << 16  # bytes
 MOST_CONNECTIONS = 64  # at once; the oldest that asks for nothing gives way
-HEADER_SECONDS = 5.0  # within which a connection must have asked for something
+HEADER_SECONDS = 5.0  # within which a connection must have sent a request, or its body
 PAGE = {
     "/": ("page.html", "text/html"),
     "/page.css": ("page.css", "text/css"),
     "/page.js": ("page.js", "text/javascript"),
 }
+POLICY = (
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src blob: data:; "
+    b"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = [
+    (b"content-security-policy", POLICY),
+    (b"cache-control", b"no-store"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+REFUSED = {
+    "host": "This page answers only under its own address.",
+    "origin": "Requests from other pages are refused.",
+    "key": "This address is not valid, or was opened before. "
+    "Start unelisa review again for a new one; answers are kept.",
+}
+KEY = "x-unelisa-key"  # the header
+
+
+class Guard:
+    """Wraps an ASGI application that one tab may use; everybody gets the `files` of the page."""
+
+    def __init__(self, app: Any, port: int, files: Collection[str]) -> None:
+        self._app, self._files = app, files
+        self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
+        self.token, self._key = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+        self._used = False
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Pass a request on, exchange the token for the key, or refuse."""
+        from starlette.responses import PlainTextResponse  # noqa: PLC0415 - an extra
+
+        async def send_guarded(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *HEADERS]
+            await send(message)
+
+        if scope["type"] != "http":
+            return
+        headers = {
+            name.decode("latin-1"): text.decode("latin-1") for name, text in scope["headers"]
+        }
+        given, app = headers.get(KEY, "").encode(), self._app
+        entering = (scope["method"], scope["path"]) == ("POST", "/enter") and not self._used
+        trouble = self._find_trouble(scope, headers)
+        if trouble:
+            app = PlainTextResponse(REFUSED[trouble], 403)
+        elif entering and secrets.compare_digest(given, self.token.encode()):
+            self._used, app = True, PlainTextResponse(self._key)
+        elif scope["path"] not in self._files and not secrets.compare_digest(
+            given, self._key.encode()
+        ):
+            app = PlainTextResponse(REFUSED["key"], 403)
+        await app(scope, receive, send_guarded)
+
+    def _find_trouble(self, scope: Any, headers: dict[str, str]) -> str:
+        """Return why a request is refused whatever it knows: its host name or its origin."""
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if host not in self._hosts:
+            return "host"
+        foreign = origin is not None and origin != f"http://{host}"
+        unnamed = origin is None and scope["method"] not in ("GET", "HEAD")
+        site = headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
+        return "origin" if foreign or unnamed or site else ""
 
 
 class ReviewServer:
     """A server on a port of this machine, for one session."""
 
     def __init__(self, session: Session, port: int = 0) -> None:
-        uvicorn = _require_uvicorn()
+        try:
+            import starlette  # noqa: F401, PLC0415 - an extra
+            import uvicorn  # noqa: PLC0415
+        except ImportError:
+            raise missing_extra("the review page needs starlette and uvicorn", "review") from None
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -79,8 +157,8 @@ def build_app(session: Session) -> Any:
         routes=[
             *(Route(path, views.show_page) for path in PAGE),
             Route("/question", views.ask),
-            Route("/text/{item}", views.show_text),
-            Route("/picture/{item}", views.show_picture),
+            Route("/text/{item}", views.show_content),
+            Route("/picture/{item}", views.show_content),
             Route("/answer", views.take, methods=["POST"]),
             Route("/progress", views.report),
         ],
@@ -134,18 +212,13 @@ class Views:
             return None
         return item if 0 <= item < len(self._session.pool.items) else None
 
-    def show_text(self, request: Any) -> Any:
-        """Return the whole text of an item."""
-        item = self._read_item(request.path_params["item"])
-        if item is None:
-            return self._respond.PlainTextResponse("", 404)
-        text = self._session.contents.read_text(item)
-        return self._respond.PlainTextResponse(text.encode("utf-8", "replace"))
-
-    def show_picture(self, request: Any) -> Any:
-        """Return an item's picture."""
-        item = self._read_item(request.path_params["item"])
-        picture = None if item is None else self._session.contents.read_picture(item)
+    def show_content(self, request: Any) -> Any:
+        """Return the whole text of an item, or its picture."""
+        item, contents = self._read_item(request.path_params["item"]), self._session.contents
+        if item is not None and request.url.path.startswith("/text"):
+            text = contents.read_text(item).encode("utf-8", "replace")
+            return self._respond.PlainTextResponse(text)
+        picture = None if item is None else contents.read_picture(item)
         if picture is None:
             return self._respond.PlainTextResponse("", 404)
         return self._respond.Response(picture.content, media_type=picture.kind)
@@ -177,7 +250,7 @@ class Views:
     async def report(self, request: Any) -> Any:  # noqa: ARG002 - a view takes it
         """Return the progress of the review, once a study that is under way has ended."""
         try:
-            study = await asyncio.wrap_future(self._session.await_study())
+            study = await asyncio.wrap_future(self._session.coming)
         except Exception as error:
             words = f"The model could not be fitted: {str(error)[:300]}"
             return self._respond.JSONResponse({"error": words})
@@ -191,13 +264,14 @@ class Views:
 async def _read_json(request: Any) -> dict[str, Any]:
     """Return the body of a request, nothing if it is not a small JSON object."""
     body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > LARGEST_REQUEST:
-            return {}
     try:
+        async with asyncio.timeout(HEADER_SECONDS):
+            async for part in request.stream():
+                body += part
+                if len(body) > LARGEST_REQUEST:
+                    return {}
         given = json.loads(body)
-    except (ValueError, RecursionError):
+    except (TimeoutError, ValueError, RecursionError):
         return {}
     return given if isinstance(given, dict) else {}
 
@@ -234,12 +308,3 @@ def limit_connections() -> Any:
                 self.loop.call_later(left, self.end_if_idle)
 
     return Limited
-
-
-def _require_uvicorn() -> Any:
-    try:
-        import starlette  # noqa: F401, PLC0415 - an extra
-        import uvicorn  # noqa: PLC0415
-    except ImportError:
-        raise missing_extra("the review page needs starlette and uvicorn", "review") from None
-    return uvicorn

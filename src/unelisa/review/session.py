@@ -6,15 +6,15 @@ one that only others have labeled. All other questions follow the order of the p
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import Any
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from unelisa.errors import ModelError
-from unelisa.review.agreement import compare_reviewers, find_open, list_checks
 from unelisa.review.contents import Contents
 from unelisa.review.gold_file import Answer, GoldFile, clean_note
 from unelisa.review.pools import EVERY, Facts, Known, Study
@@ -38,24 +38,20 @@ class Session:
         self._done: set[int] = set()  # items that the order need not ask about
         self._checked: set[int] = set()  # items that were asked about as checks
         for answer in gold.answers:
-            self._refuse_spelling(answer.reviewer)
+            if answer.reviewer != reviewer and answer.reviewer.casefold() == reviewer.casefold():
+                raise ModelError(
+                    f"{gold.path.name} has answers of a reviewer whose name differs only in upper "
+                    "and lower case; spell --reviewer as before"
+                )
             self._note(answer)
         self._study: Study = pool.study(self.collect())
-        self._coming: Future[Study] = Future()  # the latest study, which may be under way
-        self._coming.set_result(self._study)
+        self.coming: Future[Study] = Future()  # the latest study, which may be under way
+        self.coming.set_result(self._study)
 
     @property
     def count(self) -> int:
         """How many items the reviewer has answered or skipped."""
         return len(self._last)
-
-    def _refuse_spelling(self, other: str) -> None:
-        """Raise `ModelError` if the reviewer's name is spelled otherwise than before."""
-        if other != self.reviewer and other.casefold() == self.reviewer.casefold():
-            raise ModelError(
-                f"{self.gold.path.name} has answers of a reviewer whose name differs only in upper "
-                "and lower case; spell --reviewer as before"
-            )
 
     def _note(self, answer: Answer) -> None:
         # a random sample asks again about items that were chosen because they are useful
@@ -130,8 +126,8 @@ class Session:
     def reveal(self, item: int) -> Facts:
         """Return who voted for what on an item, and the probability of each class."""
         opinions = [
-            {"label": one.label, "voters": one.voters[:LONGEST_LIST], "count": len(one.voters)}
-            for one in self.pool.list_opinions(item)
+            {"label": label, "voters": voters[:LONGEST_LIST], "count": len(voters)}
+            for label, voters in self.pool.list_opinions(item)
         ]
         return {"opinions": opinions, "chances": self._study.chances[item].round(4).tolist()}
 
@@ -142,8 +138,10 @@ class Session:
         have changed it. The same answer again is not written twice.
         """
         with self._turn():
-            last, note, chosen = self._last.get(item), clean_note(note), self._describe_choice(item)
-            answer = Answer(item, label, self.reviewer, chosen, note)
+            last, chosen = self._last.get(item), str(self.pool.describe_choice(item))
+            if item in self._checked or last is not None:  # a check does not choose it anew
+                chosen = next(x.chosen for x in self._counted if x.item == item)
+            answer = Answer(item, label, self.reviewer, chosen, clean_note(note))
             if answer == last and item not in self._checked:
                 return True
             if (last is None) != new or (last is not None and last.label != seen):
@@ -155,16 +153,10 @@ class Session:
             self._begin_study()
         return True
 
-    def _describe_choice(self, item: int) -> str:
-        """Return how an item was chosen: a check does not choose it anew."""
-        earlier = (x.chosen for x in self._counted if x.item == item)
-        known = item in self._checked or item in self._last
-        return next(earlier) if known else str(self.pool.describe_choice(item))
-
     def _begin_study(self) -> None:
         """Study the labels so far in the background; the order then follows that."""
         known, coming = self.collect(), Future[Study]()
-        before, self._coming = self._coming, coming
+        before, self.coming = self.coming, coming
         coming.set_running_or_notify_cancel()  # a tab that is closed must not cancel it for others
 
         def work() -> None:
@@ -177,10 +169,6 @@ class Session:
 
         threading.Thread(target=work, daemon=True).start()
 
-    def await_study(self) -> Future[Study]:
-        """Return the latest study, which may be under way."""
-        return self._coming
-
     def sum_up(self, study: Study) -> Facts:
         """Return the facts of the side panel."""
         return {
@@ -190,3 +178,67 @@ class Session:
             "agreement": [pair._asdict() for pair in compare_reviewers(self._counted)],
             "disputed": len(find_open(self._counted)),
         }
+
+
+class Agreement(NamedTuple):
+    """Two reviewers on the items that both have labeled."""
+
+    first: str
+    second: str
+    both: int  # items
+    same: int  # of these, labeled alike at first sight
+    kappa: float | None  # Cohen's; None where it is not defined
+
+
+def compare_reviewers(answers: Sequence[Answer]) -> list[Agreement]:
+    """Return every pair of reviewers with items in common, by their first answers."""
+    firsts: dict[str, dict[int, int]] = {}
+    for answer in answers:
+        if answer.label is not None:
+            firsts.setdefault(answer.reviewer, {}).setdefault(answer.item, answer.label)
+    found = []
+    for (a, one), (b, other) in combinations(sorted(firsts.items()), 2):
+        pairs = [(one[item], other[item]) for item in one if item in other]
+        if pairs:
+            same = sum(x == y for x, y in pairs)
+            found.append(Agreement(a, b, len(pairs), same, measure_kappa(pairs)))
+    return found
+
+
+def measure_kappa(pairs: Sequence[tuple[int, int]]) -> float | None:
+    """Return Cohen's kappa, (p - c) / (1 - c): p the share of equal labels, c that by chance."""
+    labels = np.array(pairs)
+    same = float(np.mean(labels[:, 0] == labels[:, 1]))
+    first, second = (np.bincount(one, minlength=labels.max() + 1) for one in labels.T)
+    chance = float(first @ second) / len(pairs) ** 2
+    return None if chance == 1 else (same - chance) / (1 - chance)
+
+
+def find_open(answers: Sequence[Answer]) -> set[int]:
+    """Return the items whose reviewers give different labels, by their last answers."""
+    last: dict[int, dict[str, int | None]] = {}
+    for answer in answers:
+        last.setdefault(answer.item, {})[answer.reviewer] = answer.label
+    return {item for item, own in last.items() if len(set(own.values()) - {None}) > 1}
+
+
+def list_checks(answers: Sequence[Answer], reviewer: str) -> Iterator[int]:
+    """Yield the labeled items that a reviewer should check.
+
+    First the reviewer's own on which somebody has disagreed since; then those that only others have
+    labeled, disputed ones first. So nobody is asked about an item more than twice.
+    """
+    disputed = find_open(answers)
+    own: set[int] = set()
+    again: set[int] = set()
+    others: dict[int, None] = {}  # in the order of answering
+    for answer in answers:
+        if answer.reviewer == reviewer:
+            own.add(answer.item)
+            if answer.item in others:  # the second look, or the first one at somebody's item
+                again.add(answer.item)
+        elif answer.label is not None:
+            others[answer.item] = None
+    yield from (item for item in others if item in (own & disputed) - again)
+    fresh = [item for item in others if item not in own]
+    yield from sorted(fresh, key=lambda item: item not in disputed)

@@ -9,22 +9,23 @@ import numpy as np
 
 from unelisa.errors import VotesError
 from unelisa.memory import memory_limit, refuse_beyond
-from unelisa.sources.files import check_readable, is_text, reading, refuse_bomb, refuse_nested
+from unelisa.sources.files import check_readable, reading, refuse_bomb
+from unelisa.votes.columns import Later
 from unelisa.votes.frames import as_frame
 
 ROWS, LONG_ROWS, LEAST_ROWS = 1 << 16, 1 << 20, 256  # per batch, wide or long
 _MAGIC = b"ARROW1"
 _STREAM = b"\xff\xff\xff\xff"  # how a stream of messages begins, as the library datasets stores it
+pa: Any = Later("pyarrow")
+pq: Any = Later("pyarrow.parquet")
 _KINDS = {"dictionary": 1, "record batch": None}  # type of a message -> its field with the buffers
 
 
 class ArrowTable:
-    """A Parquet file, a folder of them, or a Feather file, measured before it is unpacked.
+    """A Parquet file, a folder of them, or a Feather file, measured before it is unpacked."""
 
-    `header` holds the names of its columns; `needed` is the memory, roughly, that reading all of it
-    takes.
-    """
-
+    header: list[str]  # the names of its columns
+    needed: int  # bytes of memory, roughly, that reading all of it takes
     spelled = decimal_commas = False  # whether cells are text whatever they hold
 
     def __init__(self, path: Path) -> None:
@@ -42,10 +43,7 @@ class ArrowTable:
         self.n_rows, self.needed = measure.n_rows, measure.needed
 
     def batches(self, columns: Sequence[str], long: bool = False) -> Iterator[Any]:
-        """Yield Arrow record batches of some columns; their texts are dictionaries.
-
-        Those of a long table have more rows.
-        """
+        """Yield Arrow record batches of some columns, of more rows if `long`."""
         if self._files:
             yield from _read_batches(self._files, columns, LONG_ROWS if long else ROWS)
         else:
@@ -70,6 +68,22 @@ def list_parquet(path: Path) -> list[Path]:
     for file in files:
         check_readable(file)
     return files
+
+
+def refuse_nested(schema: Any) -> None:
+    """Raise `VotesError` for a column of lists, records or runs: a cell may hold any amount."""
+    for field in schema:
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if pa.types.is_nested(kind) or pa.types.is_run_end_encoded(kind):
+            raise VotesError(
+                f"column {field.name[:60]!r} holds lists or records; a cell must hold a name or a "
+                "label"
+            )
+
+
+def is_text(kind: Any) -> bool:
+    """Return whether an Arrow type is text, or bytes that may be text."""
+    return str(kind).removeprefix("large_").removesuffix("_view") in ("string", "binary")
 
 
 class Measure(NamedTuple):
@@ -108,10 +122,7 @@ def _width(kind: Any) -> int:
 
 def read_schema(file: Path) -> Any:
     """Return the Arrow schema of a file."""
-    import pyarrow.parquet as pq  # noqa: PLC0415 - only files need it
-
-    with reading(file):
-        return pq.read_schema(file)
+    return _read_metadata(file).schema.to_arrow_schema()
 
 
 def read_columns(files: Sequence[Path]) -> list[str]:
@@ -129,8 +140,6 @@ def read_columns(files: Sequence[Path]) -> list[str]:
 
 def read_frames(files: Sequence[Path]) -> Iterator[Any]:
     """Yield the rows of all files in frames of at most `ROWS`, fewer if they are wide."""
-    import pyarrow as pa  # noqa: PLC0415 - only files need it
-
     for batch in _read_batches(files, read_columns(files)):
         yield as_frame(pa.Table.from_batches([batch]))
 
@@ -138,8 +147,6 @@ def read_frames(files: Sequence[Path]) -> Iterator[Any]:
 def _read_batches(
     files: Sequence[Path], columns: Sequence[str], most: int | None = None
 ) -> Iterator[Any]:
-    import pyarrow.parquet as pq  # noqa: PLC0415
-
     kinds = None
     for path in files:
         measure = measure_parquet([path])
@@ -164,16 +171,12 @@ def list_texts(file: Path) -> list[str]:
 
 
 def _read_metadata(file: Path) -> Any:
-    import pyarrow.parquet as pq  # noqa: PLC0415
-
     with reading(file):
         return pq.read_metadata(file)
 
 
 def open_messages(path: Path) -> Any:
     """Return the file, mapped into memory and positioned at its first message."""
-    import pyarrow as pa  # noqa: PLC0415 - only files need it
-
     with path.open("rb") as start:
         if start.read(4) == b"FEA1":
             raise VotesError(f"{path.name} is in Feather version 1; save it in version 2")
@@ -191,8 +194,6 @@ def open_messages(path: Path) -> Any:
 
 def measure_feather(path: Path) -> tuple[int, int, list[str]]:
     """Return the rows, the decompressed bytes and the columns, from the metadata of messages."""
-    import pyarrow as pa  # noqa: PLC0415 - only files need it
-
     n_rows = unpacked = 0
     with open_messages(path) as file:
         for message in pa.ipc.MessageReader.open_stream(file):
@@ -211,8 +212,6 @@ def measure_feather(path: Path) -> tuple[int, int, list[str]]:
 
 def read_feather(path: Path) -> Any:
     """Return a file as an Arrow table whose texts are dictionaries of their distinct values."""
-    import pyarrow as pa  # noqa: PLC0415 - only files need it
-
     with open_messages(path) as file, pa.ipc.open_stream(file) as reader:
         batches = [_encode_texts(batch) for batch in reader]
         if not batches:
@@ -221,8 +220,6 @@ def read_feather(path: Path) -> Any:
 
 
 def _encode_texts(batch: Any) -> Any:
-    import pyarrow as pa  # noqa: PLC0415 - only files need it
-
     batch.validate(full=True)  # Arrow trusts the offsets in a file
     columns = []
     for column in batch.columns:

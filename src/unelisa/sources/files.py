@@ -1,12 +1,27 @@
-"""Files before and while they are read: what is rejected, and why, in one sentence."""
+"""Files while they are read: what is rejected, and delimited text, its cells batch by batch.
 
-from collections.abc import Iterator
+Workbooks and JSON lines are turned into delimited text, which the same reader reads.
+"""
+
+import csv
+import io
+import json
+import re
+import zipfile
+from codecs import getincrementaldecoder
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from unelisa.errors import UnelisaError, VotesError
+from unelisa.errors import UnelisaError, VotesError, VotesWarning, missing_extra, warn_user
+from unelisa.memory import refuse_beyond, weigh_json
+from unelisa.votes.columns import Later, spell_name
+from unelisa.votes.frames import is_header
 
+pa: Any = Later("pyarrow")
+pa_csv: Any = Later("pyarrow.csv")
 # Votes compress a hundredfold at most; a small file that expands beyond these is an attack.
 MAX_UNPACKED, MAX_GROWTH = 1 << 28, 500
 # part of Arrow's message -> ours, without the cells that Arrow quotes
@@ -19,13 +34,33 @@ _TROUBLES = {
     "columns, got": "has a row with more or fewer cells than the header",
     "straddling": "has a line of more than 4 MB",
 }
+DELIMITERS = ",;\t|"
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|nan|inf", re.IGNORECASE)
+DECIMAL = re.compile(r"[-+]?\d+,\d+")  # a number with a decimal comma
+BEGINNING = 1 << 16  # bytes that are inspected
+# first bytes of files that are often misnamed
+_BEGINNINGS = {
+    b"\x1f\x8b": "is gzip data; rename it to end in .csv.gz",
+    b"PAR1": "is Parquet data; rename it to end in .parquet",
+    b"ARROW1": "is Feather data; rename it to end in .feather",
+    b"PK\x03\x04": "is an Excel workbook or a zip file; rename a workbook to end in .xlsx",
+    b"\xff\xfe\0\0": "is UTF-32 text; save it as UTF-8",
+    b"\xff\xfe": "is UTF-16 text; save it as UTF-8",
+    b"\xfe\xff": "is UTF-16 text; save it as UTF-8",
+    b"<!doctype": "is a web page; download the table itself",
+    b"<html": "is a web page; download the table itself",
+    b'[{"': "is JSON; save the table as CSV",
+    b'{"': "is JSON; rename it to end in .jsonl if every line is a record",
+    b"sep=": "starts with a spreadsheet's sep= line; delete that line",
+}
+_COMPRESSED = {".gz": "gzip"}
+_QUOTED = re.compile(r'"[^"]*"')
+_LINE_END = re.compile(r"[\r\n]")
+CELL_BYTES = 100  # memory that a cell of a workbook takes while it is read, roughly
 
 
 def check_readable(path: Path, error: type[UnelisaError] = VotesError) -> None:
-    """Raise an error for a path that is neither a regular file nor a folder.
-
-    Reading a pipe would wait for somebody to write, and a device may never end.
-    """
+    """Raise an error for a path that is neither a file nor a folder: a pipe may never end."""
     try:
         str(path).encode()
     except UnicodeEncodeError:  # Arrow opens only paths that are valid UTF-8
@@ -45,32 +80,9 @@ def refuse_bomb(file: str, size: int, unpacked: int) -> None:
         )
 
 
-def refuse_nested(schema: Any) -> None:
-    """Raise `VotesError` for a column of lists, records or runs: a cell may hold any amount."""
-    import pyarrow as pa  # noqa: PLC0415 - only files need it
-
-    for field in schema:
-        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        if pa.types.is_nested(kind) or pa.types.is_run_end_encoded(kind):
-            raise VotesError(
-                f"column {field.name[:60]!r} holds lists or records; a cell must hold a name or a "
-                "label"
-            )
-
-
-def is_text(kind: Any) -> bool:
-    """Return whether an Arrow type is text, or bytes that may be text."""
-    import pyarrow as pa  # noqa: PLC0415 - only files need it
-
-    known = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
-    return any(getattr(pa.types, f"is_{name}")(kind) for name in known)
-
-
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
     """Replace what Arrow raises by a `VotesError` that names the file."""
-    import pyarrow as pa  # noqa: PLC0415 - only files need it
-
     try:
         yield
     except (pa.ArrowException, OSError, EOFError, UnicodeError) as error:
@@ -85,3 +97,238 @@ def _explain(error: Exception) -> str:
     text = str(error).lower()
     known = (words for part, words in _TROUBLES.items() if part in text)
     return next(known, "cannot be read: it is damaged or not in the format of its file extension")
+
+
+class TextTable:
+    """A delimited text file whose cells are all read as text, so that no type is inferred.
+
+    Text that is not UTF-8 is read as Windows-1252, the Latin-1 of spreadsheets, with a warning.
+    `content` stands for the file's bytes, if it is given; `named` are names that the user expects.
+    """
+
+    spelled = True  # whether cells are text whatever they hold
+
+    def __init__(self, path: Path, content: Any = None, named: Sequence[str | None] = ()) -> None:
+        self.path, self._content, self._named = path, content, named
+        with self._open_bytes() as stream:
+            start = stream.read(BEGINNING)
+        check_beginning(start, path.name)
+        usual = "\t" if ".tsv" in "".join(path.suffixes).lower() else ","
+        self.needed = self.size = measure_text(path) if content is None else len(content)
+        self._delimiter = find_delimiter(start, usual)
+        self.decimal_commas = self._delimiter != ","
+        with self._open_bytes() as stream:
+            self._encoding = "utf8" if is_utf8(stream) else "cp1252"
+        with self._open(None) as reader:
+            names = [str(name) for name in reader.schema.names]
+        if self._encoding != "utf8":
+            warn_user(f"{path.name} is not UTF-8 text; it is read as Windows-1252", VotesWarning)
+        self.header = check_names(names, path.name)
+        self.n_rows = self.size // (2 * len(self.header))  # about
+        self._written = dict(zip(self.header, names, strict=True))
+
+    def batches(self, columns: Sequence[str], long: bool = False) -> Iterator[Any]:
+        """Yield Arrow record batches of texts; in `long`, what repeats as dictionaries."""
+        types = dict.fromkeys((self._written[name] for name in columns), pa.string())
+        if long:
+            few = pa.dictionary(pa.int32(), pa.string())
+            types |= dict.fromkeys((self._written[name] for name in columns[1:]), few)
+        with self._open(types) as reader:
+            yield from reader
+
+    def call_columns(self, columns: Sequence[str]) -> list[str]:
+        """Return how messages call some columns: by position if the header may be a record."""
+        if self._is_header:
+            return [repr(name[:60]) for name in columns]
+        place = {name: str(number) for number, name in enumerate(self.header, start=1)}
+        return [place[name] for name in columns]
+
+    @cached_property
+    def _is_header(self) -> bool:
+        """Whether the first line surely names the columns.
+
+        It has a usual name, or one the user expects; or none of its names is among the cells.
+        """
+        if is_header(self.header, self._named):
+            return True
+        seen = self._list_cells()
+        return seen is not None and not any(name in seen for name in self.header[1:])
+
+    def check_header(self) -> None:
+        """Reject a table without an item column whose other columns are named like its votes.
+
+        Its first line is then data, and the first name an item, which messages must not repeat.
+        """
+        seen = self._list_cells(fewest=0) or set()
+        said = [name for name in self.header[1:] if name]  # an empty cell is a missing vote
+        if said and seen.issuperset(said) and not _NUMBER.fullmatch(self.header[0]):
+            raise VotesError(
+                f"{self.path.name} seems to have no header, since its first line contains votes; "
+                "add a line such as item,voter,vote (or item,voter 1,voter 2, ... with one row per "
+                "item)"
+            )
+
+    def _list_cells(self, fewest: int = 10) -> set[str] | None:
+        """Return what the first rows hold besides the first column, None if they are too few."""
+        rows = next(self.batches(self.header), None)
+        if rows is None or rows.num_rows < fewest:
+            return None
+        columns = rows[:100].columns[1:]
+        return {str(cell).strip() for column in columns for cell in column.to_pylist()}
+
+    def _open(self, types: dict[str, Any] | None) -> Any:
+        return pa_csv.open_csv(
+            self._open_bytes(),
+            read_options=pa_csv.ReadOptions(
+                block_size=1 << 22, use_threads=False, encoding=self._encoding
+            ),
+            parse_options=pa_csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True),
+            convert_options=pa_csv.ConvertOptions(
+                column_types=types, include_columns=None if types is None else list(types)
+            ),
+        )
+
+    def _open_bytes(self) -> Any:
+        return _open_bytes(self.path) if self._content is None else pa.BufferReader(self._content)
+
+
+def _open_bytes(path: Path) -> Any:
+    """Return the bytes of a file as a stream, decompressed if it is gzipped."""
+    return pa.input_stream(str(path), compression=_COMPRESSED.get(path.suffix.lower()))
+
+
+def measure_text(path: Path) -> int:
+    """Return the size of a text file, decompressed if it is gzipped; refuse a bomb.
+
+    All of it is decompressed for that: a reader skips blank lines without end in silence.
+    """
+    if path.suffix.lower() not in _COMPRESSED:
+        return path.stat().st_size
+    unpacked, buffer = 0, bytearray(1 << 20)
+    with pa.OSFile(str(path)) as packed, pa.CompressedInputStream(packed, "gzip") as stream:
+        while read := stream.readinto(buffer):
+            unpacked += read
+            refuse_bomb(path.name, packed.tell(), unpacked)  # as far as it has been read
+    return unpacked
+
+
+def read_beginning(path: Path) -> bytes:
+    """Return the first bytes of a file, decompressed if it is gzipped."""
+    with _open_bytes(path) as stream:
+        start: bytes = stream.read(BEGINNING)
+    return start
+
+
+def is_utf8(stream: Any) -> bool:
+    """Return whether bytes are UTF-8 text."""
+    decoder = getincrementaldecoder("utf-8")()
+    try:
+        while block := stream.read(BEGINNING << 4):
+            if not block.isascii() or decoder.getstate()[0]:  # most are, and this is faster
+                decoder.decode(block)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def find_delimiter(start: bytes, usual: str) -> str:
+    """Return the delimiter of the header: the usual one, or another if that is absent."""
+    outside_quotes = _QUOTED.sub("", start.decode("utf-8", "replace"))
+    header = _LINE_END.split(outside_quotes.lstrip(), maxsplit=1)[0]
+    return next((mark for mark in (usual, *DELIMITERS) if mark in header), usual)
+
+
+def check_beginning(start: bytes, file: str) -> None:
+    """Raise `VotesError` if the first bytes are not those of a text table."""
+    for beginning, words in _BEGINNINGS.items():
+        if start.lower().startswith(beginning.lower()):
+            raise VotesError(f"{file} {words}")
+    text = start.decode("latin-1")
+    refuse_nul([text])
+    if text.strip() and not _LINE_END.search(text) and len(start) < BEGINNING:
+        raise VotesError(f"{file} holds 0 items: it has only one line")
+
+
+def check_names(names: Sequence[str], file: str) -> list[str]:
+    """Return the column names, stripped; reject fewer than two, and repeated ones."""
+    header = [name.strip().lstrip("\ufeff").strip() for name in names]
+    refuse_nul(header)
+    places: dict[str, int] = {}
+    for place, name in enumerate(header, start=1):
+        first = places.setdefault(name, place)
+        if first < place:  # the name itself may be a cell of the first record
+            which = "have the same name" if name else "have no name"
+            raise VotesError(
+                f"columns {first} and {place} of {file} {which}; rename one, or add a missing "
+                "header"
+            )
+    if len(header) < 2:
+        raise VotesError(
+            f"{file} has only one column; votes need at least two, separated by commas"
+        )
+    return header
+
+
+def refuse_nul(texts: Sequence[str]) -> None:
+    """Raise `VotesError` for text with null bytes."""
+    if any("\0" in text for text in texts):
+        raise VotesError("the table contains null bytes, so it is not text; save it as UTF-8 text")
+
+
+def read_workbook(path: Path) -> bytes:
+    """Return the first sheet of an Excel workbook as CSV."""
+    try:
+        import openpyxl  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise missing_extra("reading .xlsx files needs openpyxl", "excel") from None
+    try:
+        with zipfile.ZipFile(path) as archive:
+            unpacked = sum(part.file_size for part in archive.infolist())
+        refuse_bomb(path.name, path.stat().st_size, unpacked)
+        refuse_beyond(2 * unpacked, path.name)
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+    except VotesError:
+        raise
+    except Exception:  # openpyxl raises whatever its parsers do
+        raise VotesError(f"{path.name} is damaged or not an Excel workbook") from None
+    if len(book.sheetnames) > 1:
+        many = f"{path.name} has {len(book.sheetnames)} sheets, of which the first is read"
+        warn_user(many, VotesWarning)
+    rows = book.worksheets[0].iter_rows(values_only=True)
+    filled = [row for row in rows if any(cell is not None for cell in row)]
+    named = [k for row in filled[:1] for k, cell in enumerate(row, 1) if cell is not None]
+    return _write(row[: max(named, default=0)] for row in filled)
+
+
+def read_json_lines(path: Path) -> bytes:
+    """Return JSON lines, one record each, as CSV; a key that a record lacks is a missing cell."""
+    text = path.read_bytes()
+    refuse_beyond(weigh_json(text), path.name)
+    records = []
+    for number, line in enumerate(text.decode("utf-8-sig").splitlines(), 1):
+        if line.strip():
+            records.append(_read_record(line, f"line {number} of {path.name}"))
+    keys = list(dict.fromkeys(key for record in records for key in record))
+    return _write([keys, *([record.get(key) for key in keys] for record in records)])
+
+
+def _read_record(line: str, place: str) -> dict[str, Any]:
+    try:
+        pairs = json.loads(line, object_pairs_hook=tuple)
+    except (ValueError, RecursionError):
+        raise VotesError(f"{place} is not JSON") from None
+    if not isinstance(pairs, tuple) or any(isinstance(x, tuple | list) for _, x in pairs):
+        raise VotesError(f"{place} must be one record of texts and numbers")
+    if len(dict(pairs)) < len(pairs):
+        raise VotesError(f"{place} has a key twice; keep one of them")
+    return dict(pairs)
+
+
+def _write(rows: Iterable[Sequence[Any]]) -> bytes:
+    """Return rows of cells as CSV; numbers and names have one spelling, missing cells are empty."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    for row in rows:
+        writer.writerow(["" if cell is None else spell_name(cell) for cell in row])
+    return file.getvalue().encode()

@@ -8,7 +8,7 @@ reviewers the label that more than half of them give; where none is, the label i
 import csv
 import io
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from unelisa.errors import VotesError
 from unelisa.memory import refuse_beyond
 from unelisa.outputs import defuse_cell
-from unelisa.sources.files import reading
+from unelisa.sources.files import TextTable, reading
 from unelisa.sources.tables import VoteTable
-from unelisa.sources.text import TextTable
 from unelisa.votes import Votes, name_unvoted
 from unelisa.votes.blocks import WholeTable
 from unelisa.votes.columns import spell_name
@@ -56,7 +55,7 @@ class KnownLabels:
     def scored_votes(self) -> Votes:
         """Return the votes with an empty row for every labeled item without votes.
 
-        Methods are scored on those items too; omitting them would overstate every accuracy.
+        Omitting those items would overstate every accuracy.
         """
         silent = len(self.unvoted_items)
         if silent == 0:
@@ -126,22 +125,12 @@ class DrawnTable(LabelTable):
 def read_labels(
     path: str | Path, votes: Votes, table_class: type[LabelTable] = LabelTable
 ) -> KnownLabels:
-    r"""Return the labels in a file, matched to the votes by item name.
+    """Return the labels in a file, matched to the votes by item name.
 
     The file is CSV, Parquet or Feather as in `read_votes`, with columns item and label, for any
     subset of the items; the labels are those of the votes, and an empty cell means unknown. The
     file that `unelisa review` writes, with several rows per item, is settled to one label each. A
     subclass of `LabelTable` may know other words for the labels, or leave out items.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> names = np.array(["a", "b"]), np.array(["v"])
-    >>> votes = Votes.of_values(np.array([[1], [-1]], dtype=np.int8), *names)
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "truth.csv"
-    >>> _ = file.write_text("item,label\nb,-1\nc,1\n")
-    >>> read_labels(file, votes).scored_signs()
-    array([ 0, -1,  1], dtype=int8)
     """
     file = Path(path)
     try:
@@ -165,10 +154,7 @@ def read_labels(
 
 
 def _find_items(named: NDArray[Any], items: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the index of each named item, -1 if it is absent.
-
-    Our own label files protect items such as =1+1 from spreadsheets by apostrophes.
-    """
+    """Return the index of each named item, also with the apostrophe of our label files, or -1."""
     place = {spell_name(name): i for i, name in enumerate(items.tolist())}
     shielded = {defuse_cell(text): i for text, i in place.items()}
     texts = list(map(spell_name, named.tolist()))
@@ -177,9 +163,7 @@ def _find_items(named: NDArray[Any], items: NDArray[Any]) -> NDArray[np.intp]:
     return np.array(found, dtype=np.intp)
 
 
-def settle_answers(
-    answers: Iterable[tuple[Item, Given | None, str]],
-) -> dict[Item, Given | None]:
+def settle_answers(answers: Iterable[tuple[Item, Given | None, str]]) -> dict[Item, Given | None]:
     """Return one label per item, given (item, label, reviewer) in the order of answering.
 
     The label None withdraws the reviewer's earlier one. An item on which the reviewers do not agree
@@ -188,14 +172,12 @@ def settle_answers(
     last: dict[Item, dict[str, Given | None]] = {}
     for item, label, reviewer in answers:
         last.setdefault(item, {})[reviewer] = label
-    return {item: _find_majority(own) for item, own in last.items()}
-
-
-def _find_majority(labels: Mapping[str, Given | None]) -> Given | None:
-    counts = Counter(label for label in labels.values() if label is not None)
-    for label, count in counts.most_common(1):
-        return label if 2 * count > counts.total() else None
-    return None
+    settled: dict[Item, Given | None] = {}
+    for item, labels in last.items():
+        counts = Counter(label for label in labels.values() if label is not None)
+        most, count = (*counts.most_common(1), (None, 0))[0]
+        settled[item] = most if 2 * count > counts.total() else None
+    return settled
 
 
 _PURPOSES = {RANDOM: ("common a class is", "rate"), DRAWN: ("right the labels are", "certify")}

@@ -1,7 +1,7 @@
 """Vote tables in files: CSV (also gzipped), Parquet, Feather, Excel, JSON lines; long or wide.
 
-A wide table larger than memory is read twice, batch by batch: first for its labels and the number
-of items, then for the votes, which are stored as blocks in a file. That file is in the temporary
+A wide table larger than memory is read twice, batch by batch: first for its labels and the names of
+its items, then for the votes, which are stored as blocks in a file. That file is in the temporary
 directory (TMPDIR) without a name, so that it ends with the `Votes` or the process.
 """
 
@@ -21,9 +21,15 @@ from numpy.typing import NDArray
 from unelisa.errors import VotesError
 from unelisa.memory import limit_memory, memory_limit, refuse_beyond
 from unelisa.progress import show_progress
-from unelisa.sources.arrow import ArrowTable
-from unelisa.sources.files import check_readable, reading
-from unelisa.sources.text import DECIMAL, TextTable, read_json_lines, read_workbook
+from unelisa.sources.arrow import ArrowTable, pa
+from unelisa.sources.files import (
+    DECIMAL,
+    TextTable,
+    check_readable,
+    read_json_lines,
+    read_workbook,
+    reading,
+)
 from unelisa.votes import Votes
 from unelisa.votes.assembly import (
     Assembled,
@@ -36,15 +42,7 @@ from unelisa.votes.assembly import (
 )
 from unelisa.votes.blocks import MappedBlocks, fitting_items
 from unelisa.votes.coding import CodingChoice, declare_order, settle_coding
-from unelisa.votes.columns import (
-    Column,
-    Label,
-    RowNumbers,
-    TextColumn,
-    encode_names,
-    join_columns,
-    read_cells,
-)
+from unelisa.votes.columns import Column, Label, RowNumbers, encode_names, read_cells
 from unelisa.votes.frames import (
     NO_COLUMNS,
     ColumnNames,
@@ -76,17 +74,13 @@ class Batch(NamedTuple):
 
 def join_batches(batches: Sequence[Batch]) -> Batch:
     """Return the rows of several batches as one."""
-    if not batches:
-        raise VotesError("the table holds 0 items; at least 1 is required")
     if len(batches) == 1:
         return batches[0]
-    names = [batch.names for batch in batches if batch.names is not None]
-    columns = zip(*(batch.columns for batch in batches), strict=True)
-    return Batch(
-        sum(batch.n_rows for batch in batches),
-        np.concatenate(names) if names else None,
-        [join_columns(parts) for parts in columns],
-    )
+    if not batches:
+        raise VotesError("the table holds 0 items; at least 1 is required")
+    sizes, names, columns, _ = zip(*batches, strict=True)
+    joined = [Column.join(parts) for parts in zip(*columns, strict=True)]
+    return Batch(sum(sizes), None if names[0] is None else np.concatenate(names), joined)
 
 
 class StoredNames:
@@ -100,9 +94,9 @@ class StoredNames:
 
     def __getitem__(self, chosen: Any) -> Any:
         rows = np.arange(len(self))[chosen]
-        return (
-            self._names[int(rows)].as_py() if rows.ndim == 0 else self._names.take(rows).to_numpy()
-        )
+        if rows.ndim == 0:
+            return self._names[int(rows)].as_py()
+        return self._names.take(rows).to_numpy()
 
     def keep(self, rows: NDArray[np.intp]) -> "StoredNames":
         """Return some of the names, as compact as all of them."""
@@ -131,42 +125,52 @@ def store_votes(
     `read` returns an iterator over its batches, from the first; messages call the voters' columns
     by their `titles`.
     """
-    with show_progress("storing the votes", 2 * n_rows) as advance:
-        found: dict[Label, str] = {}
-        n_items, kind = 0, None  # of the items' names: numbers, or object for texts
+    found: dict[Label, str] = {}
+    n_items, names = 0, None
+    with show_progress("storing the votes", 2 * n_rows) as advance, _open_hidden() as named:
         for batch in read():
             distinct = [column.distinct() for column in batch.columns]
             note_labels(found, batch.columns, distinct, titles, n_items)
             if batch.names is not None:
-                own = batch.names.dtype
-                kind = own if kind is None else np.promote_types(kind, own)
+                kind = pa.large_string() if batch.names.dtype == object else None
+                rows = pa.record_batch({"item": pa.array(batch.names, kind)})
+                names = names or pa.ipc.new_stream(named, rows.schema)
+                names.write_batch(rows)
             n_items += batch.n_rows
             refuse_beyond(ITEM_BYTES * n_items, f"a table of more than {n_items:,} items")
             advance(batch.n_rows)
         settled = settle_coding(found, coding)
-        blocks, items = _write(read, (n_items, len(voters)), kind, settled.votes, advance)
-    names = np.array(voters, dtype=object)
-    return Votes.of_assembled(Assembled(blocks, items, names, settled))
+        items = RowNumbers(n_items) if names is None else _map_names(named, names)
+        blocks = _write(read, (n_items, len(voters)), settled.votes, advance)
+    return Votes.of_assembled(Assembled(blocks, items, np.array(voters, dtype=object), settled))
+
+
+def _map_names(file: IO[bytes], writer: Any) -> StoredNames:
+    """Return the names that were written, mapped into memory; refuse those that occur twice."""
+    writer.close()
+    file.flush()
+    mapped = mmap(file.fileno(), 0, access=ACCESS_READ)
+    names = StoredNames(pa.ipc.open_stream(pa.py_buffer(mapped)).read_all().column(0))
+    if len(names) <= SEARCHED:
+        hashes = np.fromiter(map(hash, names), np.int64, len(names))
+        if len(np.unique(hashes)) < len(names):  # so that names need not all be in memory
+            refuse_repeated_items(np.asarray(names))
+    return names
 
 
 def _write(
     read: Callable[[], Iterator[Batch]],
     shape: tuple[int, int],
-    kind: Any,
     votes: dict[Label, int],
     advance: Callable[[int], None],
-) -> tuple[MappedBlocks, Any]:
-    """Write the votes block by block, voter by voter within a block; and the item names."""
-    n_items, n_voters = shape
-    length = fitting_items(n_voters)
-    buffer = np.empty((length, n_voters), dtype=np.int8, order="F")
-    used = 0
+) -> MappedBlocks:
+    """Write the votes block by block, voter by voter within a block."""
+    length, used = fitting_items(shape[1]), 0
+    buffer = np.empty((length, shape[1]), dtype=np.int8, order="F")
     with ExitStack() as opened:
-        file, named = opened.enter_context(_open_hidden()), opened.enter_context(_open_hidden())
-        names = _NameWriter(named, kind)
+        file = opened.enter_context(_open_hidden())
         for batch in read():
             encoded = [column.encode(votes) for column in batch.columns]
-            names.add(batch.names)
             first = 0
             while first < batch.n_rows:
                 taken = min(length - used, batch.n_rows - first)
@@ -179,53 +183,15 @@ def _write(
             advance(batch.n_rows)
         file.write(buffer[:used].tobytes(order="F"))
         file.flush()
-        blocks = MappedBlocks(file, n_items, n_voters, length)
-        items = names.open(n_items)
+        blocks = MappedBlocks(file, *shape, length)
         opened.pop_all()
     weakref.finalize(blocks, file.close)
-    return blocks, items
+    return blocks
 
 
 def _open_hidden() -> IO[bytes]:
     """Return a temporary file without a name, which nobody else can read."""
     return tempfile.TemporaryFile(prefix="unelisa-")
-
-
-class _NameWriter:
-    """Writes the names of items, numbers or texts; without a `kind` there are none."""
-
-    def __init__(self, file: IO[bytes], kind: Any) -> None:
-        import pyarrow as pa  # noqa: PLC0415 - only files need it
-
-        self._file, self._writer = file, None
-        if kind is not None:
-            self._kind = pa.large_string() if kind.kind == "O" else pa.from_numpy_dtype(kind)
-            self._writer = pa.ipc.new_stream(file, pa.schema([("item", self._kind)]))
-
-    def add(self, names: NDArray[Any] | None) -> None:
-        """Add the names of a batch."""
-        import pyarrow as pa  # noqa: PLC0415
-
-        if names is not None and self._writer is not None:
-            texts = names if self._kind != pa.large_string() else list(map(str, names.tolist()))
-            self._writer.write_batch(pa.record_batch([pa.array(texts, self._kind)], names=["item"]))
-
-    def open(self, n_items: int) -> Any:
-        """Return the names, mapped into memory, where the file is closed; or row numbers."""
-        import pyarrow as pa  # noqa: PLC0415
-
-        with self._file:
-            if self._writer is None:
-                return RowNumbers(n_items)
-            self._writer.close()
-            self._file.flush()
-            mapped = mmap(self._file.fileno(), 0, access=ACCESS_READ)
-        names = StoredNames(pa.ipc.open_stream(pa.py_buffer(mapped)).read_all().column(0))
-        if n_items <= SEARCHED:
-            hashes = np.fromiter(map(hash, names), np.int64, n_items)
-            if len(np.unique(hashes)) < n_items:  # so that names need not all be in memory
-                refuse_repeated_items(np.asarray(names))
-        return names
 
 
 @dataclass(frozen=True)
@@ -245,10 +211,7 @@ class VoteTable:
             table = self._open()
             columns = long_columns(table.header, self.named)
             if columns[1] is None:
-                if columns[0] is None:
-                    table.check_header()
-                item = self._find_item(table) if columns[0] is None else columns[0]
-                return self._read_wide(table, item, self._choose_voters(table, item))
+                return self._read_wide(table, *self._split_columns(table, columns[0]))
             long = self._list_long(table, columns)
             found = assemble_long(long, self.coding, table.call_columns(columns)[2])
             found = choose_long_voters(found, self.named, table.header)
@@ -261,28 +224,25 @@ class VoteTable:
             columns = long_columns(table.header, self.named)
             if columns[1] is not None:
                 return self._list_long(table, columns)
-            item = self._find_item(table) if columns[0] is None else columns[0]
+            item, voters = self._split_columns(table, columns[0])
             if item is None:
                 raise VotesError(
                     f"{self.path.name} has no column of items, so its rows cannot be matched with "
                     "those of other files; name it with item (--item)"
                 )
-            voters, batches, held = self._choose_voters(table, item), [], 0
+            batches, held = [], 0
             for batch in self._read_batches(table, item, voters):
                 batches.append(batch)
                 held += batch.held
                 refuse_beyond(LISTED * held, self.path.name)
-            rows = join_batches(batches)
-            return LongVotes.of_wide(
-                np.asarray(rows.names), np.array(voters, dtype=object), rows.columns
-            )
+            rows, who = join_batches(batches), np.array(voters, dtype=object)
+            return LongVotes.of_wide(np.asarray(rows.names), who, rows.columns)
 
     def _open(self) -> Any:
         """Return the table, whose cells are still to be read."""
         if self.content is None:
             check_readable(self.path)
-        ending = "".join(self.path.suffixes[-2:]).lower()
-        last = self.path.suffix.lower()
+        ending, last = "".join(self.path.suffixes[-2:]).lower(), self.path.suffix.lower()
         if self.path.is_dir() or last in (".parquet", ".feather", ".arrow", ".ipc"):
             table = ArrowTable(self.path)
             what = f"{self.path.name} with {table.n_rows:,} rows"
@@ -295,29 +255,27 @@ class VoteTable:
             raise VotesError(f"{self.path.name} has an unknown file extension; use {FORMATS}")
         return TextTable(self.path, self.content, named)
 
-    def _find_item(self, table: Any) -> str | None:
-        """Return the first column if it names the items of a wide table, as its first rows do."""
-        first = next(table.batches(table.header), None)
-        if first is None:
-            return None
-        titles = dict(zip(table.header, table.call_columns(table.header), strict=True))
-        found: str | None = find_item(
-            table.header,
-            self.named,
-            self.coding,
-            lambda name: self._read_column(
-                first.column(table.header.index(name)), titles[name], table
-            ),
-        )
-        return found
+    def _split_columns(self, table: Any, item: str | None) -> tuple[str | None, list[str]]:
+        """Return the column of items of a wide table, and those of voters.
 
-    def _choose_voters(self, table: Any, item: str | None) -> list[str]:
+        Where none is named like items, the first column may be theirs, as its first rows show.
+        """
+        if item is None:
+            table.check_header()
+            first: Any = next(table.batches(table.header), None)
+            titles = dict(zip(table.header, table.call_columns(table.header), strict=True))
+
+            def read(name: str) -> Column:
+                return self._read_column(
+                    first.column(table.header.index(name)), titles[name], table
+                )
+
+            if first is not None:
+                item = find_item(table.header, self.named, self.coding, read)
         present = [name for name in table.header if name != item]
-        return choose_voters(present, self.named._replace(item=item))
+        return item, choose_voters(present, self.named._replace(item=item))
 
     def _list_long(self, table: Any, columns: Sequence[Any]) -> LongVotes:
-        import pyarrow as pa  # noqa: PLC0415 - a third of a second that only files need
-
         batches, held = [], 0
         for batch in table.batches(columns, long=True):
             batches.append(batch)
@@ -334,7 +292,7 @@ class VoteTable:
     def _read_column(self, cells: Any, title: str, table: Any) -> Column:
         """Return a column of votes."""
         column = read_cells(cells, title)
-        if not table.spelled or not isinstance(column, TextColumn):
+        if not table.spelled:
             return column
 
         def read(text: str) -> str | None:
@@ -433,16 +391,9 @@ def read_votes(  # noqa: PLR0913 - how a file may be written
         item and one column per voter, with item names in a column called item or task, or as given,
         or in a first column that can be nothing else. Several files are a list of these: their
         votes are joined, items and voters being matched by name.
-    coding
-        What the labels mean: see `Votes.of`.
-    order
-        All classes in their order, where it has a meaning.
-    item, voter, vote
-        Column names, if they are not the usual ones.
-    voters, drop
-        The only voters to read, or those to leave out, with columns that hold no votes.
-    duplicates
-        What to do with different votes of one voter on one item: see `Votes.of`.
+    coding, order, item, voter, vote, voters, drop, duplicates
+        What the labels mean, which columns are read, and which of different votes of one voter on
+        one item counts: see `Votes.of`.
     memory
         The limit in bytes, or as text such as "500MB"; by default that of the environment variable
         UNELISA_MEMORY, or 1 GB. A larger wide table does not stay in memory: it is read batch by

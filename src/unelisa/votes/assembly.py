@@ -8,9 +8,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from unelisa.errors import Hint, VotesError, VotesWarning, warn_user
-from unelisa.votes.blocks import ItemBlocks, WholeTable, hold_sparse
+from unelisa.votes.blocks import ItemBlocks, WholeTable, hold_sparse, mark_starts
 from unelisa.votes.coding import MAX_CLASSES, Coding, CodingChoice, Declared, settle_coding
-from unelisa.votes.columns import Column, Label, Names, NumberColumn, TextColumn
+from unelisa.votes.columns import Column, Label, Names
 from unelisa.votes.frames import (
     ColumnNames,
     array_columns,
@@ -46,10 +46,7 @@ def assemble(
     coding: CodingChoice,
     titles: Sequence[str] | None = None,
 ) -> Assembled:
-    """Return the votes of a wide table, read column by column to avoid large copies.
-
-    Messages call the columns by their `titles`, by default by the names of the voters.
-    """
+    """Return the votes of a wide table; messages call the columns by `titles`, or by voters."""
     refuse_empty((len(items), len(columns)))
     titles = titles or [repr(str(name)[:60]) for name in voters]
     distinct = [column.distinct() for column in columns]
@@ -58,10 +55,15 @@ def assemble(
     found: dict[Label, str] = {}
     note_labels(found, columns, distinct, titles)
     settled = settle(found, coding, columns)
-    values = np.empty((len(items), len(columns)), dtype=np.int8, order="F")
+    return Assembled(WholeTable(encode(columns, settled.votes)), items, voters, settled)
+
+
+def encode(columns: Sequence[Column], votes: dict[Label, int]) -> NDArray[np.int8]:
+    """Return columns of labels as a table of codes."""
+    values = np.empty((len(columns[0]), len(columns)), dtype=np.int8, order="F")
     for s, column in enumerate(columns):
-        values[:, s] = column.encode(settled.votes)
-    return Assembled(WholeTable(values), items, voters, settled)
+        values[:, s] = column.encode(votes)
+    return values
 
 
 def note_labels(
@@ -91,14 +93,14 @@ class LongVotes(NamedTuple):
     voters: Names
     said: Column
     rows: NDArray[np.intp] | None = None  # the data row of each vote; None: its place
-    files: tuple[tuple[str, int], ...] = ()  # of several files, the name and the number of votes
+    files: tuple[tuple[int, str], ...] = ()  # of several files, the first of these rows, the name
 
     @classmethod
     def of_wide(
         cls, items: NDArray[Any], voters: NDArray[Any], columns: Sequence[Column]
     ) -> "LongVotes":
         """Return the votes of a wide table, one below the other, without missing ones."""
-        said = TextColumn.join([column.as_text() for column in columns])
+        said = Column.join(columns)
         cast = np.flatnonzero(said.present())
         rows, names = cast % max(len(items), 1), Names.of(items)
         places = Names(names.names, names.codes[rows])
@@ -109,14 +111,15 @@ class LongVotes(NamedTuple):
     @classmethod
     def join(cls, tables: "Sequence[LongVotes]", files: Sequence[str]) -> "LongVotes":
         """Return the votes of several files, one file after the other."""
-        sizes = [len(table.items.codes) for table in tables]
+        items, voters, said, _, _ = zip(*tables, strict=True)
         rows = [np.arange(len(t.items.codes)) if t.rows is None else t.rows for t in tables]
+        firsts = mark_starts([own.max(initial=-1) + 1 for own in rows])[:-1].tolist()
         return cls(
-            Names.join([table.items for table in tables]),
-            Names.join([table.voters for table in tables]),
-            TextColumn.join([table.said.as_text() for table in tables]),
-            np.concatenate(rows),
-            tuple(zip(files, sizes, strict=True)),
+            Names.join(items),
+            Names.join(voters),
+            Column.join(said),
+            np.concatenate([first + own for first, own in zip(firsts, rows, strict=True)]),
+            tuple(zip(firsts, files, strict=True)),
         )
 
     def locate(self, vote: int) -> str:
@@ -124,18 +127,14 @@ class LongVotes(NamedTuple):
         row = vote if self.rows is None else int(self.rows[vote])
         if len(self.files) < 2:
             return f"data row {row + 1}"
-        ends = np.cumsum([size for _, size in self.files])
-        return f"data row {row + 1} of {self.files[int(np.searchsorted(ends, vote, 'right'))][0]}"
+        first, name = max(one for one in self.files if one[0] <= row)
+        return f"data row {row - first + 1} of {name}"
 
 
 def assemble_long(
     table: LongVotes, coding: CodingChoice, title: str, duplicates: Duplicates = "refuse"
 ) -> Assembled:
-    """Return the votes of a long table.
-
-    Messages call the column of votes by its `title`; `duplicates` determines which of different
-    votes of a voter on an item counts.
-    """
+    """Return the votes of a long table; messages call the column of votes by its `title`."""
     if duplicates not in get_args(Duplicates):
         known = ", ".join(get_args(Duplicates))
         raise VotesError(f"duplicates must be one of {known}, found {str(duplicates)[:60]!r}")
@@ -147,32 +146,34 @@ def assemble_long(
     rows = {label: column.first_row(label) for label in labels}
     found = {x: f"in {table.locate(rows[x])}" for x in sorted(rows, key=rows.__getitem__)}
     settled = settle(found, coding, [column])
-    votes = column.encode(settled.votes)
-    shape = len(items.names), len(voters.names)
+    matrix = list_votes(table, column.encode(settled.votes), duplicates)
+    return Assembled(hold_sparse(matrix), items.names, voters.names, settled)
+
+
+def list_votes(table: LongVotes, votes: NDArray[np.int8], duplicates: Duplicates) -> Any:
+    """Return the coded votes as a sparse matrix of items x voters, each cell once."""
     if not votes.all():  # a row without a vote does not repeat one with a vote
         cast = np.flatnonzero(votes)
-        table = _pick_rows(table, cast)
-        votes = votes[cast]
-    matrix = _list_by_item(table, votes, shape)
+        table, votes = _pick_rows(table, cast), votes[cast]
+    matrix = _list_by_item(table, votes)
     if _repeats(matrix):
         kept = _pick_votes(table, votes, duplicates)
-        matrix = _list_by_item(_pick_rows(table, kept), votes[kept], shape)
-    return Assembled(hold_sparse(matrix), items.names, voters.names, settled)
+        matrix = _list_by_item(_pick_rows(table, kept), votes[kept])
+    return matrix
 
 
 def _pick_rows(table: LongVotes, kept: NDArray[np.intp]) -> LongVotes:
     """Return some votes of a long table."""
     items, voters = (names._replace(codes=names.codes[kept]) for names in table[:2])
     rows = kept if table.rows is None else table.rows[kept]
-    ends = np.searchsorted(kept, np.cumsum([size for _, size in table.files])).tolist()
-    sizes = np.diff([0, *ends]).tolist()
-    files = tuple((name, n) for (name, _), n in zip(table.files, sizes, strict=True))
-    return table._replace(items=items, voters=voters, rows=rows, files=files)
+    return table._replace(items=items, voters=voters, rows=rows)
 
 
-def _list_by_item(table: LongVotes, votes: NDArray[np.int8], shape: tuple[int, int]) -> Any:
+def _list_by_item(table: LongVotes, votes: NDArray[np.int8]) -> Any:
     """Return the votes as a sparse matrix, compressed by items; those repeated are kept apart."""
-    entries = sp.coo_array((votes, (table.items.codes, table.voters.codes)), shape=shape)
+    items, voters = table[:2]
+    shape = len(items.names), len(voters.names)
+    entries = sp.coo_array((votes, (items.codes, voters.codes)), shape=shape)
     entries.has_canonical_format = True  # so that SciPy does not add up votes, nor sorts them
     return entries.tocsr()
 
@@ -196,7 +197,7 @@ def assemble_array(table: ArrayLike, coding: CodingChoice) -> Assembled:
 def assemble_sparse(table: Any, coding: CodingChoice) -> Assembled:
     """Return the stored entries of a sparse matrix as votes; all others are abstentions."""
     matrix = sp.csc_array(table)
-    column = NumberColumn(matrix.data)
+    column = Column.of(matrix.data)
     places = {label: f"among the stored entries ({label})" for label in column.distinct()}
     settled = settle(places, coding, [column])
     refuse_empty(matrix.shape)
@@ -212,7 +213,8 @@ def assemble_frame(
     """Return the votes of a frame, long or wide, and which columns they were read from."""
     item, voter, vote = long_columns(frame.columns, named)
     if item is not None and voter is not None and vote is not None:
-        long = list_frame(frame, named)
+        rows, voters = (read_names(frame.get_column(name)) for name in (item, voter))
+        long = LongVotes(rows, voters.as_text(), read_column(frame.get_column(vote)))
         found = assemble_long(long, coding, repr(vote[:60]), duplicates)
         return choose_long_voters(found, named, frame.columns), named
     items, names, columns, named = _read_wide(frame, item, named, coding)
@@ -237,16 +239,6 @@ def choose_long_voters(
     chosen = choose_voters(names, ColumnNames(voters=named.voters, drop=dropped))
     kept = np.array([names.index(name) for name in chosen], dtype=np.intp)
     return found._replace(blocks=found.blocks.rearrange(kept), voters=found.voters[kept])
-
-
-def list_frame(frame: Any, named: ColumnNames) -> LongVotes:
-    """Return the votes of a frame, long or wide, as a long table."""
-    item, voter, vote = long_columns(frame.columns, named)
-    if item is None or voter is None or vote is None:
-        return LongVotes.of_wide(*_read_wide(frame, item, named, "auto")[:3])
-    rows = read_names(frame.get_column(item))
-    voters = read_names(frame.get_column(voter)).as_text()
-    return LongVotes(rows, voters, read_column(frame.get_column(vote)))
 
 
 def _read_wide(

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.kernels.ballots import list_votes
+from unelisa.kernels.tally import list_votes
 from unelisa.parallel import count_jobs
 from unelisa.votes.blocks import Block, ItemBlocks, SparseVotes, mark_starts
 
@@ -65,10 +65,7 @@ class Ballots(NamedTuple):
 
 
 def list_ballots(blocks: ItemBlocks, n_jobs: int | None = None) -> ItemBlocks:
-    """Return votes as lists: kept where the votes are in memory, otherwise made in each pass.
-
-    While some code holds the lists of some blocks, they are not made again.
-    """
+    """Return votes as lists, kept in memory if the votes are; those in use are not made again."""
     jobs, held = count_jobs(n_jobs), _LISTED.get(blocks)
     known = None if held is None else held()
     if known is not None:

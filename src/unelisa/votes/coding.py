@@ -21,11 +21,21 @@ MAX_CLASSES = 200  # more distinct labels are names, dates or free text
 LONGEST_SCALE = 11  # points of a rating scale, as a rule
 # words for no, which sorts last in few languages
 NEGATIVE = frozenset(("-", "n", "no", "nein", "nej", "nie", "net", "neg", "negative", "false"))
-NEGATIVE |= {"incorrect", "wrong", "normal", "\u2212", "\u2717", "\u2718"}
+NEGATIVE |= {
+    "incorrect",
+    "wrong",
+    "normal",
+    "none",
+    "control",
+    "unaffected",
+    "\u2212",
+    "\u2717",
+    "\u2718",
+}
 LONGEST_LABEL = 200  # characters
 LONGEST_TEXT = 64  # bytes: as long as 16 characters, a label is copied for every item
 # label -> vote in each numeric coding, and the two labels given back (negative, positive)
-_NUMERIC: dict[str, tuple[dict[int, int], tuple[int, int]]] = {
+_NUMERIC: dict[str, tuple[dict[int, int], tuple[int, ...]]] = {
     "pm1": ({-1: -1, 0: 0, 1: 1}, (-1, 1)),
     "01": ({0: -1, 1: 1}, (0, 1)),
     "snorkel": ({-1: 0, 0: -1, 1: 1}, (0, 1)),
@@ -96,7 +106,12 @@ def settle_coding(found: dict[Label, str], coding: CodingChoice = "auto") -> Cod
     """
     if not found and coding == "auto":
         raise VotesError("there are no votes: every cell is missing")
-    _refuse_long(found)
+    for label, place in found.items():
+        if isinstance(label, str) and len(label) > LONGEST_LABEL:
+            raise VotesError(
+                f"a label has more than {LONGEST_LABEL} characters {place}; a vote is one of a few "
+                "labels"
+            )
     spelled = {label: _number(label) for label in found}
     numbers = None if None in spelled.values() else spelled
     if isinstance(coding, tuple | list):
@@ -111,34 +126,22 @@ def settle_coding(found: dict[Label, str], coding: CodingChoice = "auto") -> Cod
         raise VotesError(
             f"unknown coding {coding!r}; choose {known}, 'auto' or all labels in order"
         )
-    meaning, classes = _find_meaning(name, numbers)
+    settled = _settle_numeric(found, numbers or {}, name)
+    return replace(settled, name=coding) if coding in ("pm1", "snorkel") else settled
+
+
+def _settle_numeric(found: dict[Label, str], numbers: dict[Label, Any], name: str) -> Coding:
+    """Return what numbers mean in a numeric coding; snorkel's classes are as many as found."""
+    meaning, classes = _NUMERIC[name]
+    largest = max(numbers.values(), default=0)
+    if name == "snorkel" and 1 < largest < MAX_CLASSES and largest == int(largest):
+        classes = tuple(range(int(largest) + 1))
+        meaning = {-1: 0, **dict(zip(classes, encode_classes(len(classes)), strict=True))}
     for label, place in found.items():
-        if (numbers or {}).get(label) not in meaning:
+        if numbers.get(label) not in meaning:
             allowed = ", ".join(str(code) for code in meaning)
             raise VotesError(f"coding '{name}' allows {allowed} only, found another value {place}")
-    votes = {label: meaning[numbers[label]] for label in found} if numbers else {}
-    named = coding if coding in ("pm1", "snorkel") else ""
-    return Coding(votes, classes, named)
-
-
-def _refuse_long(found: dict[Label, str]) -> None:
-    for label, place in found.items():
-        if isinstance(label, str) and len(label) > LONGEST_LABEL:
-            raise VotesError(
-                f"a label has more than {LONGEST_LABEL} characters {place}; a vote is one of a few "
-                "labels"
-            )
-
-
-def _find_meaning(
-    name: str, numbers: dict[Label, Any] | None
-) -> tuple[dict[int, int], tuple[int, ...]]:
-    """Return code -> vote in a numeric coding, and its classes; snorkel's are as many as found."""
-    largest = max((numbers or {}).values(), default=0)
-    if name != "snorkel" or not 1 < largest < MAX_CLASSES or largest != int(largest):
-        return _NUMERIC[name]
-    classes = tuple(range(int(largest) + 1))
-    return {-1: 0, **dict(zip(classes, encode_classes(len(classes)), strict=True))}, classes
+    return Coding({label: meaning[number] for label, number in numbers.items()}, classes)
 
 
 def _settle_declared(
@@ -192,10 +195,7 @@ def _settle_labels(found: dict[Label, str], numbers: dict[Label, Any] | None) ->
 
 
 def warn_of_classes(classes: tuple[Label, ...]) -> None:
-    """Warn of classes that nobody declared and that may be meant otherwise.
-
-    Ratings have an order, and of two labels the one that sorts last may be the word for no.
-    """
+    """Warn of classes that may be meant otherwise: ratings have an order, "no" may sort last."""
     if 2 < len(classes) <= LONGEST_SCALE and classes == tuple(range(1, len(classes) + 1)):
         text = f"the votes are the whole numbers 1 to {len(classes)}, read as classes without order"
         warn_user(text, VotesWarning, Hint("order", list(classes), "if they are ratings"))
@@ -303,13 +303,7 @@ def _number(label: Label) -> Any:
 
 
 def as_labels(classes: Sequence[Label]) -> NDArray[Any]:
-    """Return the labels as an array; long texts as objects, which an array of labels shares.
-
-    Examples
-    --------
-    >>> as_labels(("no", "yes")).dtype, as_labels(("no", "yes, by all means")).dtype
-    (dtype('<U3'), dtype('O'))
-    """
+    """Return the labels as an array; long texts as objects, which an array of labels shares."""
     labels = np.asarray(classes)
     long = labels.dtype.kind == "U" and labels.dtype.itemsize > LONGEST_TEXT
     return np.array(classes, dtype=object) if long else labels

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,27 +10,30 @@ from numpy.typing import NDArray
 
 from unelisa.errors import VotesError
 
+
+class Later:
+    """A module that takes time to import, or an extra: it is imported when it is first used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(import_module(self._name), attribute)
+
+
+pa: Any = Later("pyarrow")
+pc: Any = Later("pyarrow.compute")
 Label = Any
+NARROW = 128  # whole numbers in a range of so many are labels without sorting
+FEW = 8  # labels that are looked for one by one
+LONGEST_NUMBER = 10**18  # numbers of so many digits are sorted as texts
 DENSE = 4  # numbers that name rows are counted, not sorted, in a range of so many times the rows
 NO_NAMES = ("", "NaN", "nan", "NaT", "<NA>")  # NA and null may be real names
 _WHOLE = r"^(-?(?:0|[1-9][0-9]*))\.0$"  # a whole number that some program wrote with a fraction
 
 
-def are_signs(values: NDArray[Any]) -> bool:
-    """Return whether an array holds int8 of -1, 0, +1: the common case, which is much faster."""
-    if values.dtype != np.int8 or not values.size or np.ma.isMaskedArray(values):
-        return False
-    return bool(values.min() >= -1 and values.max() <= 1)
-
-
 def fill_mask(values: Any) -> Any:
-    """Return a masked array as one with NaN or None where it is masked; others unchanged.
-
-    Examples
-    --------
-    >>> fill_mask(np.ma.masked_equal([1, 9, 0], 9))
-    array([ 1., nan,  0.])
-    """
+    """Return a masked array as one with NaN or None where it is masked; others unchanged."""
     if not np.ma.isMaskedArray(values):
         return values
     number = values.dtype.kind in "iuf"
@@ -38,78 +42,54 @@ def fill_mask(values: Any) -> Any:
     return filled
 
 
-class NumberColumn:
-    """A column of NumPy numbers or booleans; NaN is missing."""
-
-    order: tuple[Label, ...] = ()
-
-    def __init__(self, values: NDArray[Any]) -> None:
-        self.values = values
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def distinct(self) -> set[Label]:
-        """Return the labels present, without missing values."""
-        values = self.values
-        if are_signs(values):
-            return {sign for sign in (-1, 0, 1) if (values == sign).any()}
-        if (counted := _count_numbers(values)) is not None:
-            return set((np.flatnonzero(counted[1]) + counted[0]).tolist())
-        present = np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values)
-        return {plain_label(value) for value in present.tolist()}
-
-    def first_row(self, label: Label) -> int:
-        """Return the 0-based row where a label first occurs."""
-        return int(np.argmax(self.values == label))
-
-    def count(self, label: Label) -> int:
-        """Return how often a label occurs."""
-        return int(np.count_nonzero(self.values == label))
-
-    def as_text(self) -> "TextColumn":
-        """Return the same column as indices into its distinct labels."""
-        labels, indices = np.unique(self.values, return_inverse=True)
-        return TextColumn.of(labels.tolist()).spread(indices)
-
-    def encode(self, votes: dict[Label, int]) -> NDArray[np.int8]:
-        """Return the column as votes; labels that are not in the mapping abstain."""
-        if are_signs(self.values) and all(label == vote for label, vote in votes.items()):
-            return self.values.copy()
-        out = np.zeros(len(self.values), dtype=np.int8)
-        for label, vote in votes.items():
-            if vote:
-                out[self.values == label] = vote
-        return out
-
-
-class TextColumn:
-    """A column stored as indices into its distinct labels; index -1 is missing.
+class Column:
+    """Labels as indices into the distinct ones; index -1 is missing.
 
     `order` lists all labels where the table itself orders them, as ordered categories are.
     """
 
     def __init__(
-        self,
-        labels: Sequence[Label],
-        indices: NDArray[np.integer[Any]],
-        order: tuple[Label, ...] = (),
+        self, labels: Sequence[Label], indices: NDArray[Any], order: tuple[Label, ...] = ()
     ) -> None:
         self._labels, self.order = list(labels), order
-        self._indices = indices.astype(_smallest(len(self._labels)), copy=False)
-
-    def __len__(self) -> int:
-        return len(self._indices)
+        smallest = np.min_scalar_type(-1 - len(self._labels))
+        self._indices = indices.astype(smallest, copy=False)
 
     @classmethod
-    def of(cls, values: Iterable[Label], order: tuple[Label, ...] = ()) -> "TextColumn":
-        """Return the column of any Python values, with missing ones recognized."""
+    def of(cls, values: Iterable[Label], order: tuple[Label, ...] = ()) -> "Column":
+        """Return the column of any values; of NumPy numbers, only NaN is missing."""
+        if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+            return cls._of_numbers(values)
         known: dict[Label, int] = {}
         indices = np.array([_index(value, known) for value in values], dtype=np.int64)
         return cls(list(known), indices, order)
 
+    @classmethod
+    def _of_numbers(cls, values: NDArray[Any]) -> "Column":
+        kind, numbers, gaps = values.dtype.kind, values, np.zeros(0, dtype=np.bool_)
+        if kind == "f":
+            gaps = np.isnan(values)
+            with np.errstate(invalid="ignore"):
+                numbers = np.where(gaps, 0, values).astype(np.int64)
+        if kind == "b":
+            numbers = values.view(np.int8)
+        low = numbers.min() if len(numbers) else numbers.dtype.type(0)
+        high = numbers.max() if len(numbers) else low
+        if int(high) - int(low) >= NARROW or (kind == "f" and np.any((numbers != values) & ~gaps)):
+            labels, indices = np.unique(values, return_inverse=True)
+            return cls.of(labels.tolist()).spread(indices)
+        indices = numbers - low
+        indices[np.flatnonzero(gaps)] = -1
+        between = range(int(low), int(high) + 1)  # not all of these need occur
+        return cls([bool(label) for label in between] if kind == "b" else between, indices)
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
     def distinct(self) -> set[Label]:
         """Return the labels present, without missing values."""
+        if len(self._labels) < FEW:
+            return {label for k, label in enumerate(self._labels) if (self._indices == k).any()}
         present = np.zeros(len(self._labels) + 1, dtype=np.bool_)
         present[self._indices] = True
         return {self._labels[index] for index in np.flatnonzero(present[:-1])}
@@ -130,21 +110,9 @@ class TextColumn:
         encoded: NDArray[np.int8] = lookup[self._indices]  # -1 picks the last entry: abstained
         return encoded
 
-    def as_text(self) -> "TextColumn":
-        """Return the column itself: see `NumberColumn.as_text`."""
-        return self
-
     @classmethod
-    def join(cls, parts: "Sequence[TextColumn]") -> "TextColumn":
-        """Return columns one below the other; beside text, numbers are read as text.
-
-        Examples
-        --------
-        >>> numbers = NumberColumn(np.array([1.0]))
-        >>> both = TextColumn.join([TextColumn.of(["1", "0"]), numbers.as_text()])
-        >>> sorted(both.distinct()), both.count("1")
-        (['0', '1'], 2)
-        """
+    def join(cls, parts: "Sequence[Column]") -> "Column":
+        """Return columns one below the other; beside text, numbers are read as text."""
         spelled = any(isinstance(label, str) for part in parts for label in part._labels)
         known: dict[Label, int] = {}
         indices = []
@@ -158,26 +126,15 @@ class TextColumn:
         """Return which rows hold a label."""
         return np.asarray(self._indices >= 0)
 
-    def spread(self, rows: NDArray[np.integer[Any]]) -> "TextColumn":
+    def spread(self, rows: NDArray[np.integer[Any]]) -> "Column":
         """Return a column with these rows of this one; -1 is missing."""
         if np.array_equal(self._indices, np.arange(len(self._labels))):  # each label once
-            return TextColumn(self._labels, rows, self.order)
-        return TextColumn(self._labels, np.append(self._indices, -1)[rows], self.order)
+            return Column(self._labels, rows, self.order)
+        return Column(self._labels, np.append(self._indices, -1)[rows], self.order)
 
-    def respell(self, read: Callable[[str], Any]) -> "TextColumn":
+    def respell(self, read: Callable[[str], Any]) -> "Column":
         """Return the column with other labels; None is missing."""
-        return TextColumn.of(map(read, self._labels)).spread(self._indices)
-
-
-Column = NumberColumn | TextColumn
-
-
-def join_columns(parts: Sequence[Column]) -> Column:
-    """Return columns one below the other."""
-    numbers = [part.values for part in parts if isinstance(part, NumberColumn)]
-    if len(numbers) == len(parts):
-        return NumberColumn(np.concatenate(numbers))
-    return TextColumn.join([part.as_text() for part in parts])
+        return Column.of(map(read, self._labels)).spread(self._indices)
 
 
 class Names(NamedTuple):
@@ -198,15 +155,7 @@ class Names(NamedTuple):
 
     @classmethod
     def join(cls, parts: "Sequence[Names]") -> "Names":
-        """Return columns of names one below the other; as texts where some of them are.
-
-        Examples
-        --------
-        >>> numbers, texts = np.array([7, 3]), np.array(["3"], dtype=object)
-        >>> names = Names.join([Names.of(numbers), Names.of(texts)])
-        >>> names.names.tolist(), names.codes.tolist()
-        (['3', '7'], [1, 0, 0])
-        """
+        """Return columns of names one below the other; as texts where some of them are."""
         if len({part.names.dtype.kind for part in parts}) > 1:
             parts = [part.as_text() for part in parts]
         distinct = cls.of(np.concatenate([part.names for part in parts]))
@@ -219,9 +168,7 @@ class Names(NamedTuple):
     def as_text(self) -> "Names":
         """Return the names as texts; each once, as repeated long ones would fill the memory."""
         if self.names.dtype.kind == "i":
-            import pyarrow as pa  # noqa: PLC0415
-
-            return _sort_texts(pa.array(self.names).cast(pa.large_string()), self.codes)
+            return _name_numbers("", self.names, self.codes)
         texts = Names.of(np.array([spell_name(name) for name in self.names.tolist()], dtype=object))
         return Names(texts.names, texts.codes[self.codes])
 
@@ -298,11 +245,6 @@ def _count_numbers(values: NDArray[Any]) -> tuple[int, NDArray[np.bool_], NDArra
     return low, seen, above
 
 
-def _smallest(n_labels: int) -> Any:
-    """Return the type of indices into so many labels."""
-    return np.int8 if n_labels < 128 else np.int16 if n_labels < 2**15 else np.int32
-
-
 def no_name(title: str, row: int) -> VotesError:
     """Return the error about a row without a name."""
     return VotesError(f"column {title} has no name in data row {row}; fill it or drop the row")
@@ -329,14 +271,12 @@ def is_missing(value: Label) -> bool:
 
 def read_cells(cells: Any, title: str) -> Column:
     """Return an Arrow column of labels, in their order if they have one; errors call it `title`."""
-    import pyarrow as pa  # noqa: PLC0415 - a third of a second that arrays do not need
-
     kind = cells.type
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
         if not cells.null_count:
-            return NumberColumn(cells.to_numpy(**_copying(cells)))
+            return Column.of(_as_array(cells))
         if not pa.types.is_boolean(kind):
-            return NumberColumn(cells.cast(pa.float64()).to_numpy(**_copying(cells)))
+            return Column.of(_as_array(cells.cast(pa.float64())))
     if pa.types.is_nested(kind):
         raise VotesError(f"column {title} holds lists or records; a cell must hold a single label")
     encoded = _encode(cells)
@@ -346,7 +286,7 @@ def read_cells(cells: Any, title: str) -> Column:
         found = f"column {title} holds dates or times out of range"
         raise VotesError(f"{found}; check that it holds votes") from None
     order = tuple(map(plain_label, labels)) if getattr(kind, "ordered", False) else ()
-    return TextColumn.of(labels, order).spread(_indices(encoded))
+    return Column.of(labels, order).spread(_indices(encoded))
 
 
 def encode_names(cells: Any, title: str, before: int = 0) -> Names:
@@ -354,12 +294,10 @@ def encode_names(cells: Any, title: str, before: int = 0) -> Names:
 
     Errors call it by its `title`, and count rows after those `before`.
     """
-    import pyarrow as pa  # noqa: PLC0415
-
     if pa.types.is_nested(cells.type):
         raise VotesError(f"column {title} holds lists or records, which cannot be names")
     if pa.types.is_integer(cells.type) and not cells.null_count:
-        return Names.of(cells.to_numpy(**_copying(cells)))
+        return Names.of(_as_array(cells))
     if _is_text(cells) and (names := _read_digits(cells)) is not None:
         return names
     encoded = _encode(cells)
@@ -372,25 +310,36 @@ def encode_names(cells: Any, title: str, before: int = 0) -> Names:
 
 def _sort_texts(texts: Any, codes: NDArray[Any]) -> Names:
     """Return names in Arrow, some of which may be equal, as sorted ones; -1 where one is null."""
-    import pyarrow.compute as pc  # noqa: PLC0415
-
     encoded = texts.dictionary_encode()
     order = pc.array_sort_indices(encoded.dictionary)
     ranks = np.full(len(order) + 1, -1, dtype=np.int32)
     ranks[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
-    names = np.array([*encoded.dictionary.take(order).to_pylist(), None], dtype=object)[:-1]
+    names = _as_array(encoded.dictionary.take(order))
     return Names(names, np.append(ranks[_indices(encoded)], np.int32(-1))[codes])
 
 
-def _copying(cells: Any) -> dict[str, bool]:
-    """Return how an Arrow column becomes an array, copied where it must be."""
-    return {} if hasattr(cells, "chunks") else {"zero_copy_only": False}
+def _name_numbers(prefix: str, numbers: NDArray[Any], codes: NDArray[Any]) -> Names:
+    """Return different numbers behind the same letters as names, sorted as texts: i1, i10, i2."""
+    before, between = (pa.scalar(text, pa.large_string()) for text in (prefix, ""))
+    digits = pa.array(numbers).cast(pa.large_string())
+    texts = pc.binary_join_element_wise(before, digits, between)
+    if not len(numbers) or numbers.min() < 0 or numbers.max() >= LONGEST_NUMBER:
+        return _sort_texts(texts, codes)
+    sizes = pc.binary_length(digits).to_numpy().astype(np.int64)
+    order = np.lexsort((sizes, numbers * 10 ** (sizes.max() - sizes)))
+    ranks = np.empty(len(order), dtype=np.int32)
+    ranks[order] = np.arange(len(order), dtype=np.int32)
+    return Names(_as_array(texts.take(pa.array(order))), ranks[codes])
+
+
+def _as_array(cells: Any) -> NDArray[Any]:
+    """Return an Arrow column, or chunks of one, as an array, copied where it must be."""
+    copied = {} if hasattr(cells, "chunks") else {"zero_copy_only": False}
+    return np.asarray(cells.to_numpy(**copied))
 
 
 def _encode(cells: Any) -> Any:
     """Return an Arrow column as one array of indices into its distinct values."""
-    import pyarrow as pa  # noqa: PLC0415
-
     if not pa.types.is_dictionary(cells.type):
         cells = cells.dictionary_encode()
     if not hasattr(cells, "chunks"):
@@ -402,15 +351,11 @@ def _encode(cells: Any) -> Any:
 def _indices(encoded: Any) -> NDArray[Any]:
     """Return the indices of an encoded column, -1 where missing."""
     codes = encoded.indices.cast("int32")
-    codes = codes.fill_null(-1) if codes.null_count else codes
-    return np.asarray(codes.to_numpy(zero_copy_only=False))
+    return _as_array(codes.fill_null(-1) if codes.null_count else codes)
 
 
 def _spell(names: Any) -> Any:
     """Return distinct names in Arrow as `spell_name` spells them; null where one is none."""
-    import pyarrow as pa  # noqa: PLC0415
-    import pyarrow.compute as pc  # noqa: PLC0415
-
     if _is_text(names):
         texts = pc.utf8_trim_whitespace(names.cast(pa.large_string()))
         texts = pc.replace_substring_regex(texts, _WHOLE, r"\1")
@@ -420,16 +365,11 @@ def _spell(names: Any) -> Any:
 
 
 def _is_text(cells: Any) -> bool:
-    import pyarrow as pa  # noqa: PLC0415
-
     return bool(pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type))
 
 
 def _read_digits(texts: Any) -> Names | None:
     """Return names that are numbers behind the same letters as i17 is; None for other names."""
-    import pyarrow as pa  # noqa: PLC0415
-    import pyarrow.compute as pc  # noqa: PLC0415
-
     if not len(texts) or texts.null_count:
         return None
     prefix = str(texts[0]).rstrip("0123456789")
@@ -441,11 +381,10 @@ def _read_digits(texts: Any) -> Names | None:
         numbers = texts.cast(pa.int64())
     except pa.ArrowInvalid:
         return None
-    names = Names.of(np.asarray(numbers.to_numpy(**_copying(numbers))))
+    names = Names.of(_as_array(numbers))
     spelled = pa.array(names.names).cast(pa.large_string())
     lengths = pc.binary_length(spelled).to_numpy().astype(np.int8)
     length = int(lengths[names.codes].sum(dtype=np.int64))
     if length != pc.sum(pc.binary_length(texts)).as_py():
         return None  # another spelling, such as 007 or +7, is longer
-    before, between = (pa.scalar(text, pa.large_string()) for text in (prefix, ""))
-    return _sort_texts(pc.binary_join_element_wise(before, spelled, between), names.codes)
+    return _name_numbers(prefix, names.names, names.codes)

@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
+from unelisa.votes.block import Places
 from unelisa.votes.blocks import (
     Array,
     Change,
-    Columns,
     ItemBlocks,
     Pass,
     SparseBlocks,
@@ -168,7 +168,7 @@ class DeviceBlocks(ItemBlocks):
         twin, view = TWINS.get(change), View(self, change, parameters, per_item)
         return DeviceBlocks(view, twin(self.lists, *per_item, *parameters)) if twin else view
 
-    def rearrange(self, columns: Columns, side: int = 1) -> ItemBlocks:
+    def rearrange(self, columns: Places, side: int = 1) -> ItemBlocks:
         """Return the votes of these voters as columns, each at most once."""
         if side == 1 and np.array_equal(columns, np.arange(self.n_voters)):
             return self
@@ -199,6 +199,10 @@ class DeviceBlocks(ItemBlocks):
         if 2 * len(items) <= self.n_items:
             return taken
         return DeviceBlocks(taken, lists or self.lists.take(items))
+
+    def keep(self, items: NDArray[np.intp]) -> ItemBlocks:
+        """Return some items, here and on the device."""
+        return DeviceBlocks(self.source.keep(items), self.lists.take(items))
 
     def table(self, who: str = "this method") -> NDArray[np.int8]:
         """Return the votes, where they are a table in this process."""

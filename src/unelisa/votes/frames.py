@@ -19,12 +19,11 @@ from unelisa.votes.columns import (
     Column,
     Label,
     Names,
-    NumberColumn,
-    TextColumn,
     encode_names,
     fill_mask,
     is_missing,
     no_name,
+    pa,
     read_cells,
     spell_name,
 )
@@ -82,7 +81,13 @@ def as_frame(table: Any) -> "nw.DataFrame[Any] | None":
         return frame.collect()
     if isinstance(frame, nw.DataFrame) and nw.get_level(frame) == "full":
         return _name_columns(frame)
-    return _import_arrow(table) if hasattr(table, "__arrow_c_stream__") else None
+    if not hasattr(table, "__arrow_c_stream__"):
+        return None
+    try:  # whatever else speaks Arrow, such as record batches; a column is no frame
+        arrow: nw.DataFrame[Any] = nw.from_native(pa.table(table), eager_only=True)
+    except pa.ArrowInvalid:
+        return None
+    return arrow
 
 
 def _name_columns(frame: "nw.DataFrame[Any]") -> "nw.DataFrame[Any]":
@@ -93,22 +98,11 @@ def _name_columns(frame: "nw.DataFrame[Any]") -> "nw.DataFrame[Any]":
     return frame.rename(spelled) if spelled else frame
 
 
-def _import_arrow(table: Any) -> "nw.DataFrame[Any] | None":
-    """Return whatever else speaks Arrow, such as record batches, as a frame; None for a column."""
-    import pyarrow as pa  # noqa: PLC0415 - a third of a second that only such tables need
-
-    try:
-        frame: nw.DataFrame[Any] = nw.from_native(pa.table(table), eager_only=True)
-    except pa.ArrowInvalid:
-        return None
-    return frame
-
-
 def read_column(series: "nw.Series[Any]") -> Column:
     """Return a column of votes."""
     cells = _as_arrow(series)
     if cells is None:  # of several types
-        return TextColumn.of(series.to_list())
+        return Column.of(series.to_list())
     return read_cells(cells, repr(str(series.name)[:60]))
 
 
@@ -126,8 +120,6 @@ def read_names(series: "nw.Series[Any]") -> Names:
 
 def _as_arrow(series: "nw.Series[Any]") -> Any:
     """Return a column in Arrow, None where its cells are of several types."""
-    import pyarrow as pa  # noqa: PLC0415 - a third of a second that arrays do not need
-
     try:
         return series.to_arrow()
     except (pa.ArrowException, UnicodeError, TypeError, ValueError, OverflowError):
@@ -157,13 +149,7 @@ def is_header(columns: Iterable[Any], named: Iterable[str | None] = ()) -> bool:
 
 
 def fold_name(column: Any) -> str:
-    """Return the name of a column as it is compared with the usual ones.
-
-    Examples
-    --------
-    >>> [fold_name(name) for name in ("WorkerId", "worker_id", " Worker ID", "Answer.label")]
-    ['workerid', 'workerid', 'workerid', 'answerlabel']
-    """
+    """Return the name of a column as it is compared with the usual ones: WorkerId, worker_id."""
     return re.sub(r"[\W_]+", "", str(column).lower())
 
 
@@ -218,13 +204,7 @@ def no_column(name: str, present: Sequence[str], named: Iterable[str | None] = (
 
 
 def choose_voters(columns: Sequence[str], named: "ColumnNames") -> list[str]:
-    """Return the columns of a wide table that are voters: those named, or all but those dropped.
-
-    Examples
-    --------
-    >>> choose_voters(["ann", "bob", "minutes"], ColumnNames(drop=("minutes",)))
-    ['ann', 'bob']
-    """
+    """Return the columns of a wide table that are voters: those named, or all but those dropped."""
     for name in (*(named.voters or ()), *named.drop):
         if name not in columns and name != named.item:
             raise no_column(name, [*([named.item] if named.item else []), *columns])
@@ -270,9 +250,8 @@ def as_array(table: Any) -> NDArray[Any]:
 def array_columns(array: NDArray[Any]) -> list[Column]:
     """Return the columns of an array."""
     if array.dtype.itemsize == 1:
-        array = np.asfortranarray(array)  # a cheap copy: columns are read many times
-    as_column = NumberColumn if array.dtype.kind in "biuf" else TextColumn.of
-    return [as_column(array[:, s]) for s in range(array.shape[1])]
+        array = np.asfortranarray(array)  # a cheap copy: columns are read several times
+    return [Column.of(array[:, s]) for s in range(array.shape[1])]
 
 
 def name_voters(n_voters: int) -> NDArray[Any]:
@@ -288,7 +267,7 @@ def find_similar_names(names: list[Any]) -> list[Any]:
     >>> find_similar_names(["ann", "Ann", "bob", "bob\u200b", "cem"])
     ['ann', 'Ann', 'bob', 'bob\u200b']
     """
-    looks = [_strip_invisible(str(name)).casefold() for name in names]
+    looks = [_strip_invisible(spell_name(name)).casefold() for name in names]
     counts = Counter(looks)
     return [name for name, look in zip(names, looks, strict=True) if counts[look] > 1]
 
@@ -307,10 +286,7 @@ def list_names(names: list[Any]) -> str:
 
 
 def find_item(
-    present: Sequence[str],
-    named: ColumnNames,
-    coding: CodingChoice,
-    read: Callable[[str], Column],
+    present: Sequence[str], named: ColumnNames, coding: CodingChoice, read: Callable[[str], Column]
 ) -> str | None:
     """Return the first column of a wide table if it names the items, else None.
 

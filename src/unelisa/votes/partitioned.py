@@ -8,28 +8,28 @@ origin. Without a client, Dask's own threads do the work.
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.errors import VotesError
 from unelisa.parallel import active_client
-from unelisa.votes.assembly import Assembled
+from unelisa.votes.assembly import Assembled, encode
 from unelisa.votes.blocks import (
     Block,
     ItemBlocks,
     Pass,
     Sums,
-    WholeTable,
     add_sums,
     cut,
     group_items,
+    join_tables,
     mark_starts,
     pick_items,
 )
 from unelisa.votes.coding import Coding, CodingChoice, settle_coding
-from unelisa.votes.columns import Column, Label, RowNumbers
+from unelisa.votes.columns import Column, Label, Later, RowNumbers
 from unelisa.votes.frames import (
     array_columns,
     as_array,
@@ -44,11 +44,10 @@ FAN = 8  # parts added up by one task; the cluster adds until no more than these
 LIGHT = 1 << 20  # bytes of parameters sent with the tasks; larger ones are sent once
 
 
-class _Found(NamedTuple):
-    """The size of a partition, and where each label first occurs in it: (row, column)."""
-
-    shape: tuple[int, int]
-    labels: dict[Label, tuple[int, int]]
+dask: Any = Later("dask")  # an extra
+da: Any = Later("dask.array")
+# of a partition, its numbers of rows and columns, and the row and column where a label first occurs
+_Found: TypeAlias = tuple[int, int, dict[Label, tuple[int, int]]]
 
 
 def is_partitioned(table: Any) -> bool:
@@ -60,40 +59,33 @@ def is_partitioned(table: Any) -> bool:
 
 def read_partitions(table: Any, coding: CodingChoice) -> Assembled:
     """Return the votes of a Dask collection; its int8 blocks are persisted where they are."""
-    import dask  # noqa: PLC0415 - an extra, loaded already
-
     parts, names = _split(table)
-    examine, encode = (dask.delayed(f, pure=False) for f in (_examine, _encode))
+    examine, recode = (dask.delayed(f, pure=False) for f in (_examine, _encode))
     found = dask.compute(*[examine(part, names) for part in parts])
-    filled = [k for k, one in enumerate(found) if one.shape[0] > 0]
+    filled = [k for k, one in enumerate(found) if one[0] > 0]
     if not filled:
         raise VotesError("the table holds 0 items; at least 1 is required")
-    n_voters = found[filled[0]].shape[1]
+    n_voters = found[filled[0]][1]
     voters = name_voters(n_voters) if names is None else np.array(names, dtype=object)
     settled = _settle([found[k] for k in filled], voters, coding)
-    blocks = [encode(parts[k], names, settled.votes) for k in filled]
-    lengths = [found[k].shape[0] for k in filled]
-    partitions = Partitions(blocks, lengths, n_voters)
+    blocks = [recode(parts[k], names, settled.votes) for k in filled]
+    partitions = Partitions(blocks, [found[k][0] for k in filled], n_voters)
     items = RowNumbers(partitions.n_items)
     return Assembled(partitions, items, voters, settled, names is not None)
 
 
 def score_items(model: Any, table: Any) -> NDArray[np.float64]:
     """Return `model.decision_function` of every item of a Dask collection as a lazy Dask array."""
-    import dask  # noqa: PLC0415
-    import dask.array as da  # noqa: PLC0415
-
     parts, _ = _split(table)
     lengths = table.chunks[0] if hasattr(table, "chunks") else [np.nan] * len(parts)
     shared = dask.delayed(model, pure=False, traverse=False)
     per_item = (len(model.classes_),) if len(model.classes_) > 2 else ()
-    scores: NDArray[np.float64] = da.concatenate(
-        [
-            da.from_delayed(shared.decision_function(part), (length, *per_item), np.float64)
-            for part, length in zip(parts, lengths, strict=True)
-        ]
-    )
-    return scores
+    scores = [
+        da.from_delayed(shared.decision_function(part), (length, *per_item), np.float64)
+        for part, length in zip(parts, lengths, strict=True)
+    ]
+    joined: NDArray[np.float64] = da.concatenate(scores)
+    return joined
 
 
 def map_scores(
@@ -123,7 +115,7 @@ def _split(table: Any) -> tuple[list[Any], list[str] | None]:
     if item is not None and voter is not None and vote is not None:
         raise VotesError(
             "a long table in Dask partitions may have an item's votes in several partitions; "
-            "pivot it to one row per item, or read its files with read_votes"
+            "pass Votes.of(table), which brings them together"
         )
     return list(table.to_delayed()), [str(name) for name in columns if str(name) != item]
 
@@ -143,26 +135,22 @@ def _examine(part: Any, names: list[str] | None) -> _Found:
     for s, column in enumerate(columns):
         for label in column.distinct() - labels.keys():
             labels[label] = (column.first_row(label), s)
-    return _Found((len(part), len(columns)), labels)
+    return len(part), len(columns), labels
 
 
 def _settle(found: Sequence[_Found], voters: NDArray[Any], coding: CodingChoice) -> Coding:
     places: dict[Label, str] = {}
     first = 0
-    for one in found:
-        for label, (row, s) in one.labels.items():
+    for n_rows, _, labels in found:
+        for label, (row, s) in labels.items():
             column = list_names([voters[s]])
             places.setdefault(label, f"in data row {first + row + 1}, column {column}")
-        first += one.shape[0]
+        first += n_rows
     return settle_coding(places, coding)
 
 
 def _encode(part: Any, names: list[str] | None, votes: dict[Label, int]) -> NDArray[np.int8]:
-    columns = _columns(part, names)
-    values = np.empty((len(part), len(columns)), dtype=np.int8, order="F")
-    for s, column in enumerate(columns):
-        values[:, s] = column.encode(votes)
-    return values
+    return encode(_columns(part, names), votes)
 
 
 class Partitions(ItemBlocks):
@@ -171,8 +159,6 @@ class Partitions(ItemBlocks):
     place = "in Dask partitions"
 
     def __init__(self, blocks: Sequence[Any], lengths: Sequence[int], n_voters: int) -> None:
-        import dask  # noqa: PLC0415 - an extra
-
         client = active_client()
         self.blocks = list(dask.persist(*blocks) if client is None else client.compute(blocks))
         self.starts = mark_starts(lengths)
@@ -199,8 +185,13 @@ class Partitions(ItemBlocks):
         """Return the votes on some items, picked where they are."""
         chosen = group_items(items, self.starts).items()
         tables = gather([submit(pick_items, self.blocks[k], places) for k, places in chosen])
-        none = np.empty((0, self.n_voters), dtype=np.int8)
-        return WholeTable(np.asfortranarray(np.concatenate([none, *tables])))
+        return join_tables(tables, self.n_voters)
+
+    def keep(self, items: NDArray[np.intp]) -> ItemBlocks:
+        """Return some items of the partitions, picked where they are."""
+        chosen = group_items(items, self.starts)
+        tables = [submit(pick_items, self.blocks[k], places) for k, places in chosen.items()]
+        return Partitions(tables, list(map(len, chosen.values())), self.n_voters)
 
     def __iter__(self) -> Iterator[Block]:
         for votes, start in zip(self.blocks, self.starts.tolist(), strict=False):
@@ -209,20 +200,16 @@ class Partitions(ItemBlocks):
 
 def submit(function: Callable[..., Any], *arguments: Any) -> Any:
     """Return a task: a future of the active client, otherwise a Delayed."""
-    from dask import delayed  # noqa: PLC0415
-
     client = active_client()
     if client is None:
-        return delayed(function, pure=False, traverse=False)(*arguments)
+        return dask.delayed(function, pure=False, traverse=False)(*arguments)
     return client.submit(function, *arguments, pure=False)
 
 
 def gather(tasks: Sequence[Any]) -> list[Any]:
     """Return the results of the tasks."""
-    from dask import compute  # noqa: PLC0415
-
     client = active_client()
-    return list(compute(*tasks) if client is None else client.gather(list(tasks)))
+    return list(dask.compute(*tasks) if client is None else client.gather(list(tasks)))
 
 
 class _Parcel:

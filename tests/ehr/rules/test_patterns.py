@@ -178,10 +178,10 @@ def test_a_chain_of_rules_has_no_arrow_past_the_next_one_and_copies_point_at_eac
 
 def test_small_patterns_and_rules_of_nobody_are_not_numbers():
     flags = np.zeros((200, 3), dtype=bool)
-    flags[:40, 0] = flags[38:90, 1] = True
+    flags[:40, 0] = flags[38:91, 1] = True
     found = describe_overlap(["a", "b", "nobody"], flags)
-    assert found["flagged"] == {"a": 40, "b": 52, "nobody": 0}
-    assert found["disagree"] == 90
+    assert found["flagged"] == {"a": 40, "b": 53, "nobody": 0}
+    assert found["disagree"] == 90  # and not 40 + 53 - 2, which would tell the two patients
     assert found["overlap"]["nobody"] == {"a": None, "b": None, "nobody": None}
     assert found["overlap"]["a"]["b"] is None  # two patients
     assert found["overlap"]["b"]["b"] == 1

@@ -11,20 +11,18 @@ from naive_rows import (
     assert_square,
     batch_of,
     counted_of,
-    drift_of,
     point_of,
     square_of,
 )
 from places import write_blocks
 from unelisa.kernels.l1_logistic import CHUNK
-from unelisa.paper.solvers import L1Problem, rows
-from unelisa.paper.solvers.rows import (
-    NOBODY,
+from unelisa.paper.solvers import L1Problem, base
+from unelisa.paper.solvers.base import (
+    NONE_LISTED,
     PANEL,
     SAMPLE,
     STREAM,
     Rows,
-    Sampling,
     items_of,
     measure_all_scores,
     measure_curvatures,
@@ -68,7 +66,8 @@ def test_items_are_read_only_runs_of_voters_and_the_callers_arrays_stay_as_they_
     votes, weights = problem.votes, problem.item_weights
     items = items_of(Block(votes, 0), weights)
     assert np.shares_memory(items.votes, votes)
-    for array, own in zip(items, (votes, weights), strict=True):
+    assert not any(array.flags.writeable for array in items.rare)
+    for array, own in zip(items[:2], (votes, weights), strict=True):
         assert not array.flags.writeable
         assert array.flags.c_contiguous
         assert own.flags.writeable
@@ -94,7 +93,7 @@ def test_moments_are_means_and_counts_are_exact(weighted, abstain, n_items):
 
 def test_agreements_are_exact_wherever_the_packing_cuts(monkeypatch):
     """The first run is complete, the second is not: each is counted in its own way."""
-    monkeypatch.setattr(rows, "PACKED", 128)
+    monkeypatch.setattr(base, "PACKED", 128)
     votes = draw(300)[0].votes
     votes[128:256][np.random.default_rng(0).random((128, 5)) < 0.3] = 0
     sums, counts, _, _ = measure_moments(Block(votes, 0), NONE, 1)
@@ -154,6 +153,43 @@ def test_scores_against_all_voters(weighted, abstain, n_items):
     assert np.allclose(here.all_scores(BATCH), expected, rtol=0, atol=2e-6 * n_items)
 
 
+@pytest.mark.parametrize("everyone", [True, False])
+def test_listed_votes_give_the_scores_and_curvatures_of_all(everyone):
+    """Voter 3 usually says yes; voter 1, who is even or abstained once, is not listed."""
+    n_items = 2 * CHUNK + 77
+    shares = np.array([0.0, 0.02 if everyone else 0.5, 0.05, 0.08, 0.001])
+    votes = np.where(np.random.default_rng(1).random((n_items, 5)) < shares, 1, -1)
+    votes[:, 3] *= -1
+    problem = L1Problem(np.asfortranarray(votes.astype(np.int8)), np.ones(5))
+    plain = Rows.of(problem, 1)
+    listed = plain.listing(plain.moments())
+    usual = np.array([-1, -1 if everyone else 0, -1, 1, -1])
+    assert np.array_equal(listed.rare.usual, usual)
+    assert listed.rare.places.size == 1 + np.count_nonzero((votes != usual)[:, usual != 0])
+    expected = all_scores_of(problem.votes, BATCH)
+    assert np.allclose(listed.all_scores(BATCH), expected, rtol=0, atol=2e-6 * n_items)
+    for floor in (0.0, 0.1, -1.0):
+        found = [rows.curvatures(BATCH, None, np.full(4, floor)) for rows in (listed, plain)]
+        assert np.array_equal(found[0][1], found[1][1])
+        for place, side in zip(place_squares(BATCH), np.diff(BATCH.starts) + 1, strict=False):
+            ours, theirs = (out[place : place + side**2].reshape(side, side) for out, _ in found)
+            assert np.allclose(ours[:, -1], theirs[:, -1], rtol=0, atol=1e-9 * n_items)
+            lower = np.tril_indices(side - 1)
+            assert np.allclose(ours[lower], theirs[lower], rtol=0, atol=1e-9 * n_items)
+
+
+def test_votes_that_are_not_rare_or_not_in_memory_are_not_listed(tmp_path):
+    problem, even = draw(2 * CHUNK)
+    assert even.listing(even.moments()) is even
+    rare = np.full((2 * CHUNK, 5), -1, np.int8, order="F")
+    rare[::50] = 1
+    there = Rows.of(replace(problem, votes=write_blocks(tmp_path / "votes", rare, CHUNK)), 1)
+    assert there.listing(there.moments()) is there
+    rare[0] = 0  # an abstention would be a third vote
+    here = Rows.of(replace(problem, votes=rare), 1)
+    assert here.listing(here.moments()) is here
+
+
 def test_squares_lie_one_behind_the_other():
     assert place_squares(BATCH).tolist() == [0, 16, 20, 21, 30]
 
@@ -187,8 +223,8 @@ def test_every_kth_chunk_of_all_items_is_taken_wherever_a_block_begins(precise):
 
     def measure(low, high):
         block = Block(votes[low:high], low)
-        sampling = Sampling(strides, np.zeros(4), NOBODY)
-        return measure_curvatures(block, weights[low:high], BATCH, sampling, precise)
+        given = NONE_LISTED, BATCH, (strides, np.zeros(4)), precise
+        return measure_curvatures(block, weights[low:high], *given)
 
     cuts = ((0, CHUNK), (CHUNK, 4 * CHUNK), (4 * CHUNK, len(votes)))
     parts = [measure(*cut) for cut in cuts]
@@ -200,15 +236,6 @@ def test_every_kth_chunk_of_all_items_is_taken_wherever_a_block_begins(precise):
             assert_square(squares[places[q] : places[q + 1]], expected, rtol=1e-4, atol=0.05)
             counted = counted_of(votes, BATCH.voters[q], weights)
             assert mass[q] == pytest.approx(counted[some].sum())
-
-
-@CASES
-def test_drift(weighted, abstain):
-    problem, here = draw(CHUNK + 3, weighted, abstain)
-    moved = BATCH._replace(theta=BATCH.theta - 0.1, intercepts=BATCH.intercepts + 0.05)
-    for q, found in enumerate(here.drift(BATCH, moved)):
-        expected = drift_of(problem.votes, BATCH, moved, q, problem.item_weights)
-        assert np.allclose(found, expected, rtol=1e-4, atol=1e-6)
 
 
 def test_regressions_are_taken_in_the_order_asked_for():
@@ -234,5 +261,5 @@ def test_items_in_a_file_give_the_sums_of_a_table_with_the_same_bits(tmp_path, n
 
 def test_a_pass_over_no_items_is_zero():
     votes = np.empty((0, 5), dtype=np.int8, order="F")
-    assert not measure_all_scores(Block(votes, 0), NONE, BATCH)[0].any()
+    assert not measure_all_scores(Block(votes, 0), NONE, NONE_LISTED, BATCH)[0].any()
     assert not any(part.any() for part in measure_moments(Block(votes, 0), NONE, 1))

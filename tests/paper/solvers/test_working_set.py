@@ -11,12 +11,12 @@ from threadpoolctl import threadpool_info
 import naive_solver
 from naive_rows import batch_of, counted_of, point_of, square_of
 from unelisa.errors import ModelError
-from unelisa.kernels.blas import one_blas_thread
-from unelisa.kernels.l1_logistic import Regressions
+from unelisa.kernels.l1_logistic import Regressions, bound_batch
 from unelisa.kernels.prox_newton import DONE, begin_state
+from unelisa.kernels.threads import one_blas_thread
 from unelisa.paper.solvers import L1Problem, WorkingSet, optimality
-from unelisa.paper.solvers.rows import SAMPLE, place_squares
-from unelisa.paper.solvers.working_set import Frame, _rebuild, descend, float32_noise
+from unelisa.paper.solvers.base import SAMPLE, place_squares
+from unelisa.paper.solvers.working_set import Frame, _rebuild, descend
 
 LAMBDA = 0.05
 BATCH = batch_of({0: ({1: 0.3, 2: 0.0, 3: -0.2}, 0.2), 4: ({5: 0.1, 0: 0.0}, 0.0), 2: ({}, 0.0)})
@@ -140,7 +140,7 @@ def test_float32_errs_less_than_its_bound(rare, size):
     logits = votes @ weights.T + batch.intercepts
     exact = (votes - np.tanh(logits)).T @ votes
     error = np.abs(scores - exact).max(axis=1) / 30_000
-    assert np.all(error <= 0.5 * float32_noise(frame, batch))
+    assert np.all(error <= 0.5 * bound_batch(batch, 512))
 
 
 def frame_for(kind="ordinary", exact=False, tol=1e-5, **options):

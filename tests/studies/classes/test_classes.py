@@ -24,7 +24,7 @@ from studies.records import read_lines
 from unelisa.aggregators import AGGREGATORS, DawidSkene, MajorityVote
 from unelisa.analysis.comparison import compare_methods
 from unelisa.errors import ModelError
-from unelisa.simulation.crowds import simulate_classes
+from unelisa.simulation.designs import simulate_classes
 from unelisa.sources.labels import KnownLabels
 
 

@@ -16,7 +16,7 @@ from studies.replay.summary import (
     measure_area,
     measure_need,
 )
-from unelisa.simulation.crowds import simulate_classes
+from unelisa.simulation.designs import simulate_classes
 from unelisa.sources.labels import KnownLabels
 from unelisa.votes import Votes
 

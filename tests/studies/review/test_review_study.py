@@ -15,9 +15,8 @@ from studies.review.runs import (
     replay,
     run_review,
 )
-from unelisa.review.order import rank_useful
-from unelisa.review.pools import Known
-from unelisa.simulation.crowds import simulate_classes
+from unelisa.review.pools import Known, rank_useful
+from unelisa.simulation.designs import simulate_classes
 from unelisa.sources.labels import KnownLabels
 
 pytestmark = pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")

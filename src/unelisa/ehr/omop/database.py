@@ -18,7 +18,7 @@ from typing import Any
 
 from unelisa.errors import RecordsError, UnelisaError, missing_extra
 from unelisa.memory import LEAST, memory_limit
-from unelisa.sources.text import find_delimiter, read_beginning
+from unelisa.sources.files import find_delimiter, read_beginning
 
 _ENDINGS = (".parquet", ".csv", ".csv.gz")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)?")

@@ -340,12 +340,13 @@ def _read_criterion(content: Mapping[str, Any], depth: int = 0) -> Criterion:
     types = {f"{key}Exclude" for key in table.filters if key.endswith("Type")}
     known = {"CodesetId", "First", "CorrelatedCriteria", source, *types}
     _refuse(what, {*known, *table.filters}, domain)
-    sets = (None if what.get(x) is None else _read_number(what[x]) for x in ("CodesetId", source))
+    number, origin = (
+        None if what.get(key) is None else _read_number(what[key]) for key in ("CodesetId", source)
+    )
     first, group = _read_flag(what.get("First")), what.get("CorrelatedCriteria")
     filters = _read_filters(what, table.filters)
-    return Criterion(
-        domain, *sets, first, filters, _read_group(group, depth + 1) if group else None
-    )
+    around = _read_group(group, depth + 1) if group else None
+    return Criterion(domain, number, origin, first, filters, around)
 
 
 def _read_filters(content: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[Filter, ...]:

@@ -133,7 +133,7 @@ class _Reader:
 
     def read(self, joined: str = "or") -> Rule | Condition:
         """Read parts joined by "or", each of which is parts joined by "and"."""
-        parts = []
+        parts: list[Rule | Condition] = []
         while not parts or self.token == ("word", joined):
             if parts:
                 self.advance()

@@ -426,9 +426,10 @@ def list_implications(patterns: Flags, counts: Floats) -> list[tuple[int, int]]:
 def describe_overlap(names: Sequence[str], flags: Flags) -> dict[str, Any]:
     """Return how many patients each rule flags, and how the rules overlap, as plain values.
 
-    No small number of patients can be worked out from these: an overlap of fewer than
+    No small number of patients in two rules can be worked out from these: an overlap of fewer than
     `FEWEST_SHOWN` patients, or with fewer outside of it, is None and shares are whole percents;
-    patterns of fewer patients are None, and numbers of others are multiples of `FEWEST_SHOWN`.
+    patterns of fewer patients are None, and numbers of others, and of those on whom the rules
+    disagree, are multiples of `FEWEST_SHOWN`.
     """
     shares = _hide_small(measure_overlap(flags), flags.sum(axis=0))
     patterns, counts = np.unique(flags, axis=0, return_counts=True)
@@ -439,7 +440,7 @@ def describe_overlap(names: Sequence[str], flags: Flags) -> dict[str, Any]:
     return {
         "patients": len(flags),
         "flagged": dict(zip(names, flags.sum(axis=0).tolist(), strict=True)),
-        "disagree": int((flags.any(axis=1) & ~flags.all(axis=1)).sum()),
+        "disagree": _round_down((flags.any(axis=1) & ~flags.all(axis=1)).sum()),
         "overlap": {
             name: {
                 other: float(x) if np.isfinite(x) else None
@@ -456,11 +457,15 @@ def describe_overlap(names: Sequence[str], flags: Flags) -> dict[str, Any]:
         "patterns": [
             {
                 "rules": [names[int(r)] for r in np.flatnonzero(patterns[k])],
-                "patients": int(counts[k]) // FEWEST_SHOWN * FEWEST_SHOWN or None,
+                "patients": _round_down(counts[k]) or None,
             }
             for k in shown
         ],
     }
+
+
+def _round_down(n: Any) -> int:
+    return int(n) // FEWEST_SHOWN * FEWEST_SHOWN
 
 
 def draw_by_pattern(flags: Flags, n: int, rng: np.random.Generator) -> ChartSample:

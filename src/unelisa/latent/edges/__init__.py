@@ -1,29 +1,34 @@
 """The edges reading: the truth is the hub of the voters' graph, and voters depend on each other.
 
-1. A graph without a truth node is fitted (`pilot`).
-2. What its edges leave unexplained suggests where the truth may be (`pilot` too).
-3. A search from each start alternates EM with moves that change the graph (`search`), and the
-   network with the shortest description of the votes wins.
-
-All of it maximizes one pseudo-likelihood (`likelihood`) by Newton steps (`newton`) under
-spike-and-slab priors (`slab`).
+A graph without a truth node is fitted, and what its edges leave unexplained suggests where the
+truth may be. A search from each start changes the graph (`search`), and the network with the
+shortest description of the votes wins. All of it maximizes one pseudo-likelihood (`network`).
 """
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.errors import VotesError
-from unelisa.kernels.ballots import weigh_ballots
-from unelisa.kernels.blas import one_blas_thread
+from unelisa.kernels.tally import weigh_ballots
+from unelisa.kernels.threads import one_blas_thread
 from unelisa.latent.crowd import Crowd
-from unelisa.latent.edges.likelihood import PseudoLikelihood
-from unelisa.latent.edges.newton import Newton, slab_penalty
-from unelisa.latent.edges.pilot import Start, fit_pilot, propose_starts, resembles, warm_up
-from unelisa.latent.edges.search import Search
-from unelisa.latent.edges.slab import learn_weight_slab
+from unelisa.latent.edges.network import (
+    Newton,
+    PseudoLikelihood,
+    learn_weight_slab,
+    slab_penalty,
+)
+from unelisa.latent.edges.search import (
+    Search,
+    Start,
+    fit_pilot,
+    propose_starts,
+    resembles,
+    warm_up,
+)
 from unelisa.latent.reading import DECIDE, TWO_READINGS, Caution, Correction, Links, Reading
 from unelisa.progress import each, until
 from unelisa.schema import stored
@@ -40,23 +45,16 @@ UNDECIDED = -10.0  # gain below which the votes do not show who is an expert, an
 CARRIED = 3  # the cheapest starts, which are improved to the end
 
 
-@stored(
-    weights="finite[voters]",
-    biases="finite[voters]",
-    standard_errors="float[voters]",
-    field="finite",
-    links="Links",
-)
+@stored()
 @dataclass(frozen=True, eq=False)
 class Hub:
     """The hub of the voters' graph."""
 
-    # weights, biases, standard_errors: a, b and the standard error of a per voter
-    weights: Floats
-    biases: Floats
-    standard_errors: Floats
-    field: float  # theta_0
-    links: Links  # the edges
+    weights: Annotated[Floats, "finite[voters]"]  # a_s
+    biases: Annotated[Floats, "finite[voters]"]  # b_s
+    standard_errors: Annotated[Floats, "float[voters]"]  # of a_s
+    field: Annotated[float, "finite"]  # theta_0
+    links: Annotated[Links, "Links"]  # the edges
 
 
 @stored(model="Hub")
@@ -68,29 +66,10 @@ class EdgesReading(Reading):
     model: Hub
     sign_is_open = True
 
-    @property
-    def field(self) -> float:
-        """theta_0: half the log-odds of an item without votes."""
-        return self.model.field
-
-    @property
-    def links(self) -> Links:
-        """The edges between voters."""
-        return self.model.links
-
-    @property
-    def weights(self) -> Floats:
-        """a_s."""
-        return self.model.weights
-
-    @property
-    def fields(self) -> Floats:
-        """b_s."""
-        return self.model.biases
-
     def think(self, ballots: Ballots) -> Floats:
         """Return plus and minus theta_0 + sum_s a_s f_is. A pass."""
-        said = self.model.field + weigh_ballots(*ballots[:3], self.model.weights)
+        weights = self.model.weights
+        said = self.model.field + weigh_ballots(ballots[:3], weights, 0 * weights)
         return np.stack([-said, said], axis=1)
 
     def needs_turning(self) -> bool:
@@ -175,19 +154,18 @@ def fit_edges(values: NDArray[np.int8], prior_odds: Floats) -> EdgesFit:
         with until(0.4):
             warm = [warm_up(likelihood, start) for start in each(proposed)]
         with until(0.7):
-            starts = _keep_distinct([search.renew(start) for start in each(warm)])
+            renewed = sorted((search.renew(start) for start in each(warm)), key=_cost)
+        starts: list[Start] = []
+        for start in renewed:
+            if not resembles(start.network.weights, [one.network.weights for one in starts]):
+                starts.append(start)
         with until(0.95):
             ends = [search.improve(start) for start in each(starts[:CARRIED])]
-        return _summarize(sorted(ends, key=lambda end: end.cost), search)
+        return _summarize(sorted(ends, key=_cost), search)
 
 
-def _keep_distinct(starts: list[Start]) -> list[Start]:
-    """Return the starts that differ from each other, cheapest first."""
-    kept: list[Start] = []
-    for start in sorted(starts, key=lambda start: start.cost):
-        if not resembles(start.network.weights, [other.network.weights for other in kept]):
-            kept.append(start)
-    return kept
+def _cost(start: Start) -> float:
+    return start.cost
 
 
 def _summarize(ends: list[Start], search: Search) -> EdgesFit:

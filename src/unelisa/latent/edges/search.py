@@ -1,18 +1,184 @@
-"""The search for the cheapest network with a truth node: EM, and moves that change the graph."""
+"""The search for the cheapest network with a truth node: where it begins, and its moves.
+
+It begins at the graph without a truth node, whose edges a folded l1 fit finds. What the experts
+share is weaker than the common size of the edges and is left out of that graph: it suggests where
+the truth may be. From each start EM alternates with moves that change the graph.
+"""
 
 import math
+from collections.abc import Callable, Iterator
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import entr
 
-from unelisa.latent.edges.likelihood import Derivatives, Mask, Network, PseudoLikelihood
-from unelisa.latent.edges.newton import Newton, slab_penalty
-from unelisa.latent.edges.pilot import Pilot, Start, find_edges, grow, refit_graph
-from unelisa.latent.edges.slab import Floats, learn_weight_slab
+from unelisa.latent.edges.network import (
+    Derivatives,
+    Mask,
+    Network,
+    Newton,
+    PseudoLikelihood,
+    Singles,
+    empty_network,
+    learn_edge_slab,
+    learn_weight_slab,
+    no_penalty,
+    slab_penalty,
+)
+from unelisa.votes.ballots import Floats
 
+SCAD = 3.7  # Fan and Li (2001)
+GROWN = 6  # rounds in which missing edges join
+STRENGTHS = (1.0, 0.7, 0.7, 0.7)  # of the penalty: it shrinks with what the fit leaves unexplained
+MOST_PARTNERS = 128  # with more voters, only each voter's strongest pairs are considered
+SAME = 0.95  # correlation of two weight vectors above which they count as one start
+CLIPS = (0.06, 0.25)  # of the smooth edges: pairs of experts are many and weak
 RENEWED = (0.7,)  # strength of the penalty when all edges are selected anew
 MAX_PASSES = 2  # through the moves, while the cost falls
+
+
+class Pilot(NamedTuple):
+    """The graph without a truth node."""
+
+    smooth: Floats  # edges of the l1 fit, where the experts' common truth fills in
+    graph: Network  # the selected edges
+    pairs: Mask  # the pairs that may become edges
+
+
+def fit_pilot(likelihood: PseudoLikelihood) -> Pilot:
+    """Return the graph of all voters without a truth node."""
+    network = empty_network(likelihood.n_voters)
+    pairs = candidate_pairs(likelihood.score_pairs(likelihood.differentiate(network)))
+    network = find_edges(likelihood, network._replace(support=pairs), STRENGTHS)
+    smooth, some = network.edges, np.triu(pairs, 1)
+    information = likelihood.pair_information(likelihood.differentiate(network))
+    network = network._replace(slab=learn_edge_slab(smooth[some], information[some]))
+    graph = refit_graph(likelihood, network.pruned())
+    graph = grow(likelihood, graph, lambda larger: refit_graph(likelihood, larger))
+    return Pilot(smooth, graph, pairs)
+
+
+def candidate_pairs(scores: Floats) -> Mask:
+    """Return the pairs to consider: all of them or, with very many voters, each one's strongest."""
+    n_voters = len(scores)
+    pairs = ~np.eye(n_voters, dtype=bool)
+    if n_voters > MOST_PARTNERS:
+        strength = np.abs(scores)
+        cut = -np.partition(-strength, MOST_PARTNERS // 2, axis=1)[:, MOST_PARTNERS // 2]
+        strong = strength > cut[:, None]
+        pairs &= strong | strong.T
+    return pairs
+
+
+def find_edges(
+    likelihood: PseudoLikelihood,
+    network: Network,
+    strengths: tuple[float, ...],
+    posterior: Singles | None = None,
+) -> Network:
+    """Return the network with the edges of its support fitted, most of them to 0.
+
+    An l1 fit per strength, without a truth unless its posterior is given. The penalty of a pair is
+    strength sqrt(log p) sd_st, less where its edge is large by now (SCAD).
+    """
+    n_voters = likelihood.n_voters
+    newton = Newton(likelihood, network.support, with_truth=posterior is not None)
+    for strength in strengths:
+        at = likelihood.differentiate(network, posterior)
+        l1 = strength * math.sqrt(math.log(n_voters)) * likelihood.pair_sd(at)
+        size = np.abs(network.edges) * likelihood.pair_information(at) / l1
+        l1 = l1 * np.clip((SCAD - size) / (SCAD - 1), 0.0, 1.0)
+        penalty = no_penalty(n_voters)._replace(l1=l1)
+        network = newton.run(network, penalty, 6, posterior=posterior).network
+    return network
+
+
+def refit_graph(likelihood: PseudoLikelihood, network: Network) -> Network:
+    """Return the network with its edges fitted without a truth node."""
+    newton = Newton(likelihood, network.support, with_truth=False)
+    return newton.run(network, slab_penalty(network), 4).network
+
+
+def grow(
+    likelihood: PseudoLikelihood, network: Network, refit: Callable[[Network], Network]
+) -> Network:
+    """Return the network after joining pairs whose score is the largest of both voters.
+
+    The score must exceed sqrt(2 log #pairs), the expected maximum of as many N(0, 1).
+    """
+    n_voters = likelihood.n_voters
+    limit = math.sqrt(2 * math.log(max(n_voters * (n_voters - 1) // 2, 1)))
+    for _ in range(GROWN):
+        scores = likelihood.score_pairs(likelihood.differentiate(network))
+        sizes = np.where(network.support, 0.0, np.abs(scores))
+        largest = sizes.max(axis=1)
+        new = (sizes >= np.maximum(largest[:, None], largest) - 1e-9) & (sizes > limit)
+        pruned = network.pruned()
+        if not new.any() and pruned.support.sum() == network.support.sum():
+            break
+        network = refit(pruned.joined(new, scores))
+    return network
+
+
+class Start(NamedTuple):
+    """A network that a search starts from or has led to."""
+
+    name: str
+    network: Network
+    cost: float = np.inf  # nats, see `Search.cost`
+    agreement: float = 1.0  # share of items with the cheapest start's truth, up to sign
+
+
+def propose_starts(likelihood: PseudoLikelihood, pilot: Pilot) -> Iterator[Start]:
+    """Yield distinct starts, each with and without the graph's edges that it would explain."""
+    graph, seen = pilot.graph, list[Floats]()
+    for name, matrix in _matrices(likelihood, pilot):
+        weights = _lead(matrix)
+        if not np.any(weights) or resembles(weights, seen):
+            continue
+        seen.append(weights)
+        yield Start(name, graph._replace(weights=weights))
+        shared = np.outer(weights, weights)
+        gone = graph.support & (np.abs(shared) > 0.2) & (np.sign(shared) == np.sign(graph.edges))
+        if gone.any():
+            network = graph.keep(~gone)._replace(weights=weights)
+            yield Start(f"{name}, fewer edges", network)
+
+
+def resembles(weights: Floats, others: list[Floats]) -> bool:
+    """Return whether the weights equal one of the others up to sign and scale."""
+    size = np.std(weights)
+    return any(
+        abs(np.mean((weights - weights.mean()) * (other - other.mean())))
+        > SAME * size * np.std(other)
+        for other in others
+    )
+
+
+def warm_up(likelihood: PseudoLikelihood, start: Start) -> Start:
+    """Return the start after four rounds of EM on its own edges."""
+    network = start.network
+    newton = Newton(likelihood, network.support)
+    fit = newton.run(network, slab_penalty(network), 4, rebuild=())
+    return start._replace(network=fit.network)
+
+
+def _matrices(likelihood: PseudoLikelihood, pilot: Pilot) -> Iterator[tuple[str, Floats]]:
+    """Yield matrices whose leading eigenvector may be the experts' clique."""
+    for clip in CLIPS:
+        yield f"edges up to {clip:g}", np.clip(pilot.smooth, -clip, clip)
+    scores = likelihood.score_pairs(likelihood.differentiate(pilot.graph))
+    yield "residual scores", np.where(pilot.graph.support, 0.0, np.clip(scores, -4.0, 4.0))
+
+
+def _lead(matrix: Floats) -> Floats:
+    """Return the leading eigenvector as weights: small entries 0, a typical expert .8."""
+    vector = np.linalg.eigh(matrix)[1][:, -1]
+    n_voters = len(vector)
+    typical = np.sort(np.abs(vector))[::-1][min(max(2, n_voters // 16), n_voters - 1)]
+    vector = vector / max(typical, 1e-9)
+    return np.clip(0.8 * np.where(np.abs(vector) < 0.35, 0.0, vector), -1.0, 1.0)
 
 
 class Search:
@@ -82,9 +248,8 @@ class Search:
         """Return the description length of votes and network in nats, which the search minimizes.
 
         The votes cost their marginal loss; an edge log(n) / 2 and minus the log density of its
-        size under the slab, relative to its center; the choice of the edges #pairs H(#edges /
-        #pairs), with H the entropy. An expert costs half of log(n) / 2 + log p, since it is one
-        parameter of one regression, where an edge is one of two.
+        size under the slab; the choice of the edges #pairs H(#edges / #pairs), with H the entropy;
+        an expert half of log(n) / 2 + log p: it is one parameter of one regression, not of two.
         """
         n_pairs, per_edge = self.n_pairs, math.log(self.likelihood.n_items) / 2
         sizes = np.abs(network.edges[np.triu(network.support, 1)])
@@ -98,10 +263,9 @@ class Search:
     def gain(self, network: Network) -> float:
         """Return by how many nats a network is cheaper than those without a truth node.
 
-        It must be cheaper than the pilot's graph, and its experts must make it cheaper than its own
-        edges without them: there weights count by the probability that they are an expert's, since
-        many small ones fit noise. The smaller difference is returned. Fewer than three experts gain
-        nothing: a truth that two voters share is an edge between them.
+        That is the pilot's graph, and its own edges without experts: there weights count by the
+        probability that they are an expert's, since many small ones fit noise. Fewer than three
+        experts gain nothing: a truth that two voters share is an edge between them.
         """
         probabilities = self.expert_probabilities(network)
         own = network._replace(weights=np.zeros_like(network.weights), field=0.0)
@@ -113,10 +277,9 @@ class Search:
         return gain if np.count_nonzero(probabilities > 0.5) > 2 else min(gain, 0.0)
 
     def swap(self, network: Network) -> Network:
-        """Return the network after each expert was offered its best alternative edge.
+        """Return the network after each expert was offered its best alternative edge, on trial.
 
-        A voter whose edge is missing depends on the truth instead. The edge that would explain most
-        of its votes, were its weight 0, joins on trial; the likelihood decides between the two.
+        A voter whose edge is missing depends on the truth instead; the likelihood decides.
         """
         at = self.likelihood.differentiate(network)
         scores = self.likelihood.edge_scores(at)

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unelisa.kernels.blas import one_blas_thread
+from unelisa.kernels.threads import one_blas_thread
 from unelisa.paper.solvers.base import L1Problem, L1Solution, design_voters, warn_missed
 from unelisa.paper.solvers.torch_sums import (
     COARSE,
@@ -82,13 +82,12 @@ class Quadratics:
 
     def keep(self, chosen: Tensor) -> "Quadratics":
         """Return those of the chosen voters."""
-        return Quadratics(self.hessians[chosen], self.stiffness[chosen], self.resolvents[chosen])
+        return Quadratics(*(part[chosen] for part in vars(self).values()))
 
     def replace(self, places: Tensor, new: "Quadratics") -> None:
         """Write the new ones at the places, in place."""
-        self.hessians[places] = new.hessians
-        self.stiffness[places] = new.stiffness
-        self.resolvents[places] = new.resolvents
+        for own, part in zip(vars(self).values(), vars(new).values(), strict=True):
+            own[places] = part
 
 
 def minimize(
@@ -262,29 +261,27 @@ class Walk:
         """
         violation = torch.full_like(point[:, 0], torch.inf)
         noise, strikes = torch.zeros_like(violation), torch.zeros_like(voters)
-        walk = cls(voters, point, torch.zeros_like(point), violation, noise, strikes)
-        walk.predicted = None if predicted is None else predicted[voters]
-        return walk
+        predicted = None if predicted is None else predicted[voters]
+        scores = torch.zeros_like(point)
+        return cls(voters, point, scores, violation, noise, strikes, predicted=predicted)
 
     def accept(self, point: Tensor, scores: Tensor, violation: Tensor, noise: Tensor) -> Tensor:
         """Take the trial point where it is better up to noise; return where it is."""
         better = violation < self.violation + self.noise
-        self.noise = torch.where(better, noise, self.noise)
-        self.point = torch.where(better[:, None], point, self.point)
-        self.scores = torch.where(better[:, None], scores, self.scores)
-        self.violation = torch.where(better, violation, self.violation)
+        found = {"point": point, "scores": scores, "violation": violation, "noise": noise}
+        for name, new in found.items():
+            taken = better if new.ndim == 1 else better[:, None]
+            setattr(self, name, torch.where(taken, new, getattr(self, name)))
         self.strikes = self.strikes + ~better
         return better
 
     def keep(self, chosen: Tensor) -> None:
         """Continue with the chosen voters only."""
-        self.voters, self.point = self.voters[chosen], self.point[chosen]
-        self.scores, self.violation = self.scores[chosen], self.violation[chosen]
-        self.noise, self.strikes = self.noise[chosen], self.strikes[chosen]
-        self.predicted = None if self.predicted is None else self.predicted[chosen]
-        if self.quadratics is not None:
-            self.members, self.builds = self.members[chosen], self.builds[chosen]
-            self.quadratics = self.quadratics.keep(chosen)
+        for name, part in vars(self).items():
+            if isinstance(part, Quadratics):
+                setattr(self, name, part.keep(chosen))
+            elif part is not None and part.numel():
+                setattr(self, name, part[chosen])
 
     def renew(
         self, task: Task, sampled: Tensor, better: Tensor, slow: Tensor, real: torch.dtype
@@ -416,14 +413,10 @@ def _descend(task: Task, outcome: Outcome, walk: Walk, bits: int) -> None:
 
 def fetch(outcome: Outcome) -> L1Solution:
     """Return the outcome as a solution in the processor's memory."""
-    point = outcome.point.cpu().numpy()
+    point, kkt, passes = (part.cpu().numpy() for part in vars(outcome).values())
     n_voters = len(point)
-    return L1Solution(
-        np.ascontiguousarray(point[:, :n_voters]),
-        point[:, n_voters].copy(),
-        outcome.kkt.cpu().numpy(),
-        outcome.passes.cpu().numpy(),
-    )
+    weights = np.ascontiguousarray(point[:, :n_voters])
+    return L1Solution(weights, point[:, n_voters].copy(), kkt, passes)
 
 
 def finish(problem: L1Problem, solution: L1Solution) -> L1Solution:

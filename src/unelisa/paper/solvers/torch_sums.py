@@ -42,17 +42,15 @@ class DeviceItems:
     def of(cls, problem: L1Problem, device: torch.device) -> "DeviceItems":
         """Send the problem's items to the device."""
         weights = problem.item_weights
-        if weights is not None and weights.size:
+        if weights is not None:
             weights = weights / max(float(weights.max()), 1e-300)
         with warnings.catch_warnings():
             # torch has no read-only tensors and warns; nothing here writes to the votes
             warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
             table = problem.blocks.table("solver torch")
             votes = torch.from_numpy(np.ascontiguousarray(table.T, dtype=np.int8))
-        return cls(
-            votes.to(device),
-            None if weights is None else torch.tensor(weights, device=device),
-        )
+        weighed = None if weights is None else torch.tensor(weights, device=device)
+        return cls(votes.to(device), weighed)
 
     @property
     def device(self) -> torch.device:
@@ -97,10 +95,7 @@ class DeviceItems:
             yield low, high, design
 
     def _design(self, votes: Tensor, length: int) -> Tensor:
-        """Return the design of the items with these votes, parameters x length.
-
-        Items beyond the last are zeros, the intercept's too, so that they add nothing.
-        """
+        """Return the design of these votes, parameters x length; items beyond them are zeros."""
         n_items = votes.shape[1]
         design = torch.zeros((self.n_parameters, length), dtype=self.half, device=self.device)
         design[: self.n_voters, :n_items] = votes

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.kernels.blas import one_blas_thread
 from unelisa.kernels.l1_logistic import Regressions, Sums, bound_batch
 from unelisa.kernels.lasso import start_all
 from unelisa.kernels.prox_newton import (
@@ -26,17 +25,19 @@ from unelisa.kernels.prox_newton import (
     judge,
     step_all,
 )
-from unelisa.kernels.threads import run_threads
-from unelisa.paper.solvers.base import Floats, L1Problem, L1Solution, warn_missed
-from unelisa.paper.solvers.rows import (
-    NOBODY,
+from unelisa.kernels.threads import one_blas_thread, run_threads
+from unelisa.paper.solvers.base import (
     SAMPLE,
+    Floats,
+    L1Problem,
+    L1Solution,
     Moments,
     Rows,
     gather,
     place_squares,
     spread,
     take,
+    warn_missed,
 )
 from unelisa.parallel import count_jobs
 
@@ -69,7 +70,7 @@ class Frame:
         rows = Rows.of(problem, count_jobs(problem.n_jobs))
         moments = rows.moments()
         return cls(
-            rows=rows,
+            rows=rows.listing(moments),
             moments=moments,
             penalties=problem.penalties.astype(np.float64),
             fit_intercept=problem.fit_intercept,
@@ -280,7 +281,6 @@ def _rebuild(frame: Frame, batch: Regressions, state: State, chosen: Integers) -
     linear, and a Newton step unbounded.
     """
     moments = frame.moments
-    means = moments.means if frame.plain else NOBODY
     careful = state.careful[chosen] == 1
     sided = ~careful & frame.plain & (np.abs(moments.means[batch.voters[chosen]]) > ONE_SIDED)
     sided &= not frame.fit_intercept
@@ -293,7 +293,7 @@ def _rebuild(frame: Frame, batch: Regressions, state: State, chosen: Integers) -
         floors = np.full(some.size, -1.0 if deficit else 0.0)
         if not share:
             floors = 0.1 * np.minimum(1.0, state.residual[some] * state.penalties[some])
-        sums = take(batch, some), counts, floors, means, share * SAMPLE
+        sums = take(batch, some), counts, floors, share * SAMPLE
         squares, mass = frame.rows.curvatures(*sums)
         exact = moments.agreement, moments.firsts
         finish_hessians(state, batch, some, squares, mass, deficit, *exact)
@@ -302,31 +302,25 @@ def _rebuild(frame: Frame, batch: Regressions, state: State, chosen: Integers) -
 def check_all(frame: Frame, estimate: Estimate, batch: Regressions) -> Integers:
     """Check the solved batch against all voters; return who got new members."""
     scores = frame.rows.all_scores(batch) / frame.moments.totals[batch.voters, None]
-    noise = float32_noise(frame, batch)[:, None]
-    return check_outside(frame, estimate, batch.voters, scores, noise)
+    return check_outside(frame, estimate, batch, scores)
 
 
-def check_outside(
-    frame: Frame, estimate: Estimate, voters: Integers, scores: Floats, error: Floats
-) -> Integers:
-    """Extend the voters' certificates to all others; return who got new members.
+def check_outside(frame: Frame, estimate: Estimate, batch: Regressions, scores: Floats) -> Integers:
+    """Extend the batch's certificates to all voters; return who got new members.
 
     Outside the working sets only a score and a bound on its error are known. The bound counts as
     violation: what it cannot decide joins the working set, where float64 decides, the worst first.
     """
+    voters = batch.voters
     penalties = frame.penalties[voters, None]
-    excess = np.abs(scores) - penalties + error
+    noise = np.asarray(bound_batch(batch, min(512, frame.rows.n_items)))[:, None]
+    excess = np.abs(scores) - penalties + noise
     excess[estimate.members[voters] | ~frame.candidates(voters)] = -np.inf
     excess /= penalties
     violators = keep_largest(excess > frame.tol, excess, estimate.members[voters])
     estimate.members[voters] |= violators
     estimate.kkt[voters] = np.maximum(np.max(excess, axis=1, initial=0.0), estimate.kkt[voters])
     return voters[violators.any(axis=1)]
-
-
-def float32_noise(frame: Frame, batch: Regressions) -> Floats:
-    """Return a bound per regression on the error of a mean score from the matrix product."""
-    return np.asarray(bound_batch(batch, min(512, frame.rows.n_items)))
 
 
 def refine(frame: Frame, estimate: Estimate, voters: Integers, check: Check = check_all) -> None:

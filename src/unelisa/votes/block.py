@@ -4,7 +4,7 @@ With the two sums that every aggregator is made of, and how voters compare.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from unelisa.kernels import tally
 
-Floats = NDArray[np.float64]
+Floats: TypeAlias = NDArray[np.float64]
+Places: TypeAlias = NDArray[np.intp]
 
 
 def mark_starts(lengths: Any) -> NDArray[np.int64]:
@@ -43,19 +44,27 @@ class SparseVotes:
         columns = sp.csc_array(matrix)
         columns.sum_duplicates()
         columns.eliminate_zeros()
-        return cls(
-            columns.indptr.astype(np.int64),
-            columns.indices.astype(np.int32),
-            columns.data.astype(np.int8),
-            int(columns.shape[0]),
-        )
+        starts, items = columns.indptr.astype(np.int64), columns.indices.astype(np.int32)
+        return cls(starts, items, columns.data.astype(np.int8), int(columns.shape[0]))
 
     def matrix(self) -> Any:
         """Return a scipy.sparse matrix, compressed by columns."""
         return sp.csc_array((self.votes, self.items, self.starts), shape=self.shape)
 
 
-OneBlock = NDArray[np.int8] | SparseVotes
+OneBlock = NDArray[np.int8] | SparseVotes  # a table, or only the votes cast, five bytes each
+
+
+class Block(NamedTuple):
+    """A run of items: their votes (items x voters), and the index of the first item."""
+
+    votes: OneBlock
+    start: int
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.votes)
 
 
 def as_dense(votes: OneBlock) -> NDArray[np.int8]:
@@ -65,17 +74,21 @@ def as_dense(votes: OneBlock) -> NDArray[np.int8]:
     return np.asfortranarray(votes, dtype=np.int8)
 
 
-def pick_items(votes: OneBlock, items: NDArray[np.intp]) -> NDArray[np.int8]:
+def pick_items(votes: OneBlock, items: Places) -> NDArray[np.int8]:
     """Return some rows of a block as a table."""
     if isinstance(votes, SparseVotes):
         return np.asarray(votes.matrix().tocsr()[items].toarray(order="F"), dtype=np.int8)
     return np.asfortranarray(votes[items])
 
 
-def rearrange_votes(votes: OneBlock, columns: NDArray[np.intp], side: int = 1) -> OneBlock:
+def rearrange_votes(votes: OneBlock, columns: Places, side: int = 1) -> OneBlock:
     """Return the votes of these voters as columns, times `side`; column -1 has abstained."""
     if isinstance(votes, SparseVotes):
-        return _rearrange_sparse(votes, columns, side)
+        lengths = np.where(columns >= 0, np.diff(votes.starts)[columns], 0)
+        starts = mark_starts(lengths)
+        origins = np.repeat(votes.starts[columns] - starts[:-1], lengths) + np.arange(starts[-1])
+        codes = votes.votes[origins] * np.int8(side)
+        return SparseVotes(starts, votes.items[origins], codes, votes.n_items)
     changed = np.zeros((votes.shape[0], len(columns)), dtype=np.int8, order="F")
     for s, column in enumerate(columns):
         if column >= 0:
@@ -91,15 +104,6 @@ def recode_votes(votes: OneBlock, lookup: NDArray[np.int8]) -> OneBlock:
     for s in range(votes.shape[1]):
         np.take(lookup, votes[:, s].view(np.uint8), out=recoded[:, s])
     return recoded
-
-
-def _rearrange_sparse(votes: SparseVotes, columns: NDArray[np.intp], side: int) -> SparseVotes:
-    lengths = np.where(columns >= 0, np.diff(votes.starts)[columns], 0)
-    starts = mark_starts(lengths)
-    origins = np.repeat(votes.starts[columns] - starts[:-1], lengths) + np.arange(starts[-1])
-    return SparseVotes(
-        starts, votes.items[origins], votes.votes[origins] * np.int8(side), votes.n_items
-    )
 
 
 def weigh_votes(votes: OneBlock, signed: Floats, observed: Floats) -> Floats:
@@ -121,10 +125,7 @@ def tally_votes(votes: OneBlock, x: Floats) -> tuple[Floats, Floats]:
 def compare_voters(
     votes: OneBlock, n_classes: int = 2
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return counts of items per voter, and on how many items voters met.
-
-    Columns: said each of the classes (no, yes); others voted too; another voted otherwise.
-    """
+    """Return how often voters said each class, met others, and differed; and the items they met."""
     if isinstance(votes, SparseVotes):
         codes = (votes.votes > 0) + np.uint8(1) if n_classes == 2 else votes.votes.view(np.uint8)
         starts, items, codes = _freeze(votes.starts, votes.items, codes)

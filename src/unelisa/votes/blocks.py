@@ -8,7 +8,6 @@ weighted or rearranged first are views of blocks (`ItemBlocks.view`), and views 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self, TypeAlias
 
@@ -19,8 +18,11 @@ from numpy.typing import NDArray
 from unelisa.errors import VotesError
 from unelisa.kernels.l1_logistic import CHUNK
 from unelisa.kernels.threads import run_threads
-from unelisa.votes.blocks.one import (
+from unelisa.votes.block import (
+    Block,
+    Floats,
     OneBlock,
+    Places,
     SparseVotes,
     as_dense,
     compare_voters,
@@ -33,14 +35,12 @@ from unelisa.votes.blocks.one import (
 )
 
 __all__ = [
-    "Array", "Block", "ItemBlocks", "KeptBlocks", "MappedBlocks", "OneBlock", "PickedItems",
-    "SparseBlocks", "SparseVotes", "Sums", "WholeTable", "as_dense", "compare_voters",
-    "fitting_items", "hold_sparse", "mark_starts", "pick_items", "tally_votes", "weigh_votes",
+    "Array", "Block", "ItemBlocks", "KeptBlocks", "MappedBlocks", "OneBlock", "SparseBlocks",
+    "SparseVotes", "Sums", "WholeTable", "as_dense", "compare_voters", "fitting_items",
+    "hold_sparse", "mark_starts", "pick_items", "tally_votes", "weigh_votes",
 ]  # fmt: skip
 
 Array: TypeAlias = NDArray[Any]
-Floats: TypeAlias = NDArray[np.float64]
-Columns: TypeAlias = NDArray[np.intp]
 Sums: TypeAlias = tuple[Array, ...]
 Change: TypeAlias = Callable[..., Any]
 Merge: TypeAlias = Callable[[Iterable[Any], int], Any]
@@ -50,29 +50,13 @@ DENSE_BYTES = 1 << 25  # size of a sparse block where a method must see it as a 
 BLOCK_BYTES = 1 << 24  # of a file: 16 MB, 335,000 items of 50 voters
 
 
-class Block(NamedTuple):
-    """A run of items: their votes (items x voters), and the index of the first item."""
-
-    votes: OneBlock
-    start: int
-
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return len(self.votes)
-
-
 class Pass(NamedTuple):
-    """A visit to all blocks: `function(block, *per_item, *parameters)`, and how results merge.
-
-    `per_item` arrays (one entry per item of the whole, or empty) are cut to the block's own items.
-    The function must be importable by name, so that it can be sent to where a block is.
-    """
+    """A visit to all blocks: `function(block, *per_item, *parameters)`, and how results merge."""
 
     merge: Merge
-    function: Change
+    function: Change  # importable by name, so that it can be sent to where a block is
     parameters: tuple[Any, ...]
-    per_item: Sequence[Array]
+    per_item: Sequence[Array]  # one entry per item of the whole, or empty: cut to those of a block
 
 
 class ItemBlocks(ABC):
@@ -90,25 +74,27 @@ class ItemBlocks(ABC):
         """Return `merge(results of the pass in the order of the blocks, n_items)`."""
 
     @abstractmethod
-    def take(self, items: NDArray[np.intp]) -> "ItemBlocks":
+    def take(self, items: Places) -> "ItemBlocks":
         """Return some items, given in rising order, in memory."""
+
+    @abstractmethod
+    def keep(self, items: Places) -> "ItemBlocks":
+        """Return some items, given in rising order, where they are."""
 
     @abstractmethod
     def __iter__(self) -> Iterator[Any]:
         """Yield the blocks one by one, in this process."""
 
-    def sum(
-        self, function: Callable[..., Sums], *parameters: Any, per_item: Sequence[Array] = ()
-    ) -> Sums:
+    def sum(self, function: Change, *parameters: Any, per_item: Sequence[Array] = ()) -> Sums:
         """Return the sums over all blocks, added in a fixed order."""
         sums: Sums = self.visit(Pass(add_sums, function, parameters, per_item))
         return sums
 
     def concatenate(
-        self, function: Callable[..., Array], *parameters: Any, per_item: Sequence[Array] = ()
+        self, function: Change, *parameters: Any, per_item: Sequence[Array] = ()
     ) -> Array:
         """Return the rows of all blocks, one for each item, in the order of the items."""
-        return np.asarray(self.visit(Pass(join_rows, function, parameters, per_item)))
+        return np.asarray(self.visit(Pass(_join_rows, function, parameters, per_item)))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -146,7 +132,7 @@ class ItemBlocks(ABC):
         """
         return View(self, change, parameters, per_item)
 
-    def rearrange(self, columns: Columns, side: int = 1) -> "ItemBlocks":
+    def rearrange(self, columns: Places, side: int = 1) -> "ItemBlocks":
         """Return the votes of these voters as columns, times `side`; column -1 has abstained."""
         return self._change_votes(rearrange_votes, len(columns), columns, side)
 
@@ -155,7 +141,9 @@ class ItemBlocks(ABC):
         return self._change_votes(recode_votes, self.n_voters, lookup)
 
     def _change_votes(self, change: Change, n_voters: int, *parameters: Any) -> "ItemBlocks":
-        return ChangedVotes(self, change, n_voters, parameters)
+        blocks = View(self, _change_block, (*parameters, change))
+        blocks.n_voters = n_voters
+        return blocks
 
     def weigh(self, signed: Floats, observed: Floats) -> Floats:
         """Return per item sum_s signed_s f_is + observed_s |f_is|: an abstention adds nothing."""
@@ -188,16 +176,24 @@ class View(ItemBlocks):
 
     def visit(self, job: Pass) -> Any:
         """Return the merged results of the pass over the changed blocks."""
-        n_own = len(self.per_item)
         # arrays per item are cut to each block's own, so they do not travel with the pass
-        parameters = self.change, self.parameters, n_own, job._replace(per_item=())
+        parameters = self.change, self.parameters, len(self.per_item), job._replace(per_item=())
         return self.source.visit(Pass(job.merge, _see, parameters, (*self.per_item, *job.per_item)))
 
-    def take(self, items: NDArray[np.intp]) -> ItemBlocks:
+    def take(self, items: Places) -> ItemBlocks:
         """Return some items, changed."""
+        return self._change(self.source.take(items).using(self.source.n_threads), items)
+
+    def keep(self, items: Places) -> ItemBlocks:
+        """Return some items where they are, changed."""
+        return self._change(self.source.keep(items), items)
+
+    def _change(self, some: ItemBlocks, items: Places) -> ItemBlocks:
+        if self.change is _change_block:  # still blocks of votes
+            *parameters, change = self.parameters
+            return some._change_votes(change, self.n_voters, *parameters)
         per_item = [array[items] if array.size else array for array in self.per_item]
-        taken = self.source.take(items).using(self.source.n_threads)
-        return taken.view(self.change, *self.parameters, per_item=per_item)
+        return some.view(self.change, *self.parameters, per_item=per_item)
 
     def __iter__(self) -> Iterator[Any]:
         low = 0
@@ -214,47 +210,6 @@ class View(ItemBlocks):
         return view
 
 
-class ChangedVotes(View):
-    """Blocks with other columns, or with other codes; still blocks of votes."""
-
-    def __init__(
-        self, source: ItemBlocks, change: Change, n_voters: int, parameters: tuple[Any, ...]
-    ) -> None:
-        super().__init__(source, _change_block, (*parameters, change))
-        self.n_voters = n_voters
-
-    def take(self, items: NDArray[np.intp]) -> ItemBlocks:
-        """Return the votes on some items."""
-        *parameters, change = self.parameters
-        return self.source.take(items)._change_votes(change, self.n_voters, *parameters)
-
-
-class PickedItems(View):
-    """Some items, given in rising order, where they are; still blocks of votes."""
-
-    def __init__(self, source: ItemBlocks, items: NDArray[np.intp]) -> None:
-        picked = np.zeros(source.n_items, dtype=np.bool_)
-        picked[items] = True
-        super().__init__(source, _pick_block, (), (picked, np.cumsum(picked) - picked))
-        self.items, self.n_items = items, len(items)
-
-    def visit(self, job: Pass) -> Any:
-        """Return the merged results of the pass over the picked items."""
-        merge = job.merge if job.merge is add_sums else partial(_merge_as, job.merge, self.n_items)
-        per_item = (*self.per_item, *map(self._spread, job.per_item))
-        return self.source.visit(Pass(merge, _see_picked, (job._replace(per_item=()),), per_item))
-
-    def _spread(self, values: Array) -> Array:
-        spread = np.zeros((self.source.n_items, *values.shape[1:]), values.dtype)
-        if values.size:
-            spread[self.items] = values
-        return spread if values.size else values
-
-    def take(self, items: NDArray[np.intp]) -> ItemBlocks:
-        """Return some of the picked items."""
-        return self.source.take(self.items[items])
-
-
 def _see(block: Any, *arguments: Any) -> Any:
     """Return a pass's answer for a changed block; the first arrays per item are the change's."""
     *per_item, change, settings, n_own, job = arguments
@@ -264,21 +219,6 @@ def _see(block: Any, *arguments: Any) -> Any:
         found.append(job.function(part, *cut(per_item[n_own:], low, high), *job.parameters))
         low = high
     return found[0] if len(found) == 1 else job.merge(found, low)
-
-
-def _pick_block(block: Block, picked: Array, places: Array) -> Block:
-    start = int(places[0]) if len(places) else 0
-    return Block(pick_items(block.votes, np.flatnonzero(picked)), start)
-
-
-def _see_picked(block: Block, picked: Array, places: Array, *arguments: Any) -> Any:
-    *per_item, job = arguments
-    own = [values[picked] if values.size else values for values in per_item]
-    return job.function(_pick_block(block, picked, places), *own, *job.parameters)
-
-
-def _merge_as(merge: Merge, n_items: int, parts: Iterable[Any], _: int) -> Any:
-    return merge(parts, n_items)
 
 
 def list_parts(changed: Any) -> Iterable[Any]:
@@ -291,15 +231,15 @@ def _apply(block: Block, *arguments: Any) -> Any:
     return function(block.votes, *parameters)
 
 
+def _change_block(block: Block, *arguments: Any) -> Block:
+    return Block(_apply(block, *arguments), block.start)
+
+
 def name_pass(job: Pass) -> tuple[Change, tuple[Any, ...]]:
     """Return what a pass computes, of a block or of the votes of one, and its parameters."""
     if job.function is _apply:
         return job.parameters[-1], job.parameters[:-1]
     return job.function, job.parameters
-
-
-def _change_block(block: Block, *arguments: Any) -> Block:
-    return Block(_apply(block, *arguments), block.start)
 
 
 def add_sums(parts: Iterable[Sums], n_items: int = 0) -> Sums:  # noqa: ARG001 - a `Merge`
@@ -311,8 +251,8 @@ def add_sums(parts: Iterable[Sums], n_items: int = 0) -> Sums:  # noqa: ARG001 -
     return totals
 
 
-def join_rows(parts: Iterable[Array], n_items: int) -> Array:
-    """Return the rows of several parts in one array."""
+def _join_rows(parts: Iterable[Array], n_items: int) -> Array:
+    """Return the rows of several parts in one array, which is filled as they come."""
     rows: Array = np.empty(0)
     low = 0
     for part in parts:
@@ -325,7 +265,11 @@ def join_rows(parts: Iterable[Array], n_items: int) -> Array:
     return rows
 
 
-def group_items(items: NDArray[np.intp], starts: Array) -> dict[int, NDArray[np.intp]]:
+def _list_parts(lists: Iterable[list[Any]], n_items: int) -> list[Any]:  # noqa: ARG001 - a `Merge`
+    return [part for parts in lists for part in parts]
+
+
+def group_items(items: Places, starts: Array) -> dict[int, Places]:
     """Return for every block that has some of the items their indices within it."""
     homes = np.searchsorted(starts, items, side="right") - 1
     return {int(k): items[homes == k] - int(starts[k]) for k in np.unique(homes)}
@@ -358,15 +302,34 @@ class LocalBlocks(ItemBlocks):
             (part for few in groups for part in run_threads(see, few, width)), self.n_items
         )
 
-    def take(self, items: NDArray[np.intp]) -> ItemBlocks:
+    def take(self, items: Places) -> ItemBlocks:
         """Return the votes on some items."""
         chosen = group_items(items, self.starts)
-        tables = [pick_items(self.open(k).votes, places) for k, places in chosen.items()]
-        none = np.empty((0, self.n_voters), dtype=np.int8)
-        return WholeTable(np.asfortranarray(np.concatenate([none, *tables])))
+        return join_tables(
+            [pick_items(self.open(k).votes, places) for k, places in chosen.items()], self.n_voters
+        )
+
+    def keep(self, items: Places) -> ItemBlocks:
+        """Return some items of the blocks, picked whenever one is opened."""
+        return PickedItems(self, items)
 
     def __iter__(self) -> Iterator[Any]:
         return map(self.open, range(len(self.starts) - 1))
+
+
+class PickedItems(LocalBlocks):
+    """Some items of blocks that are opened when their turn comes."""
+
+    def __init__(self, source: LocalBlocks, items: Places) -> None:
+        self.source, self.items, self.place = source, items, source.place
+        self.starts = np.searchsorted(items, source.starts)
+        self.n_items, self.n_voters = len(items), source.n_voters
+
+    def open(self, number: int) -> Block:
+        """Return the picked items of a block."""
+        low, high = (int(start) for start in self.starts[number : number + 2])
+        block = self.source.open(number)
+        return Block(pick_items(block.votes, self.items[low:high] - block.start), low)
 
 
 class KeptBlocks(LocalBlocks):
@@ -383,6 +346,10 @@ class KeptBlocks(LocalBlocks):
         """Return a block."""
         return self.blocks[number]
 
+    def keep(self, items: Places) -> ItemBlocks:
+        """Return some items."""
+        return self.take(items)
+
     def view(self, change: Change, *parameters: Any, per_item: Sequence[Array] = ()) -> ItemBlocks:
         """Return the changed blocks, in memory."""
         return KeptView(self, View(self, change, parameters, per_item))
@@ -393,13 +360,18 @@ class KeptView(KeptBlocks):
 
     def __init__(self, source: KeptBlocks, view: View) -> None:
         parameters = view.change, view.parameters
-        job = Pass(_list_all, _list_changed, parameters, view.per_item)
+        job = Pass(_list_parts, _list_changed, parameters, view.per_item)
         super().__init__(source.visit(job), view.n_voters)
         self.made_by, self.place, self.n_threads = view, view.place, source.n_threads
 
-    def take(self, items: NDArray[np.intp]) -> ItemBlocks:
+    def take(self, items: Places) -> ItemBlocks:
         """Return some items, changed."""
         return self.made_by.take(items)
+
+
+def _list_changed(block: Any, *arguments: Any) -> list[Any]:
+    *per_item, change, settings = arguments
+    return list(list_parts(change(block, *per_item, *settings)))
 
 
 class WholeTable(KeptBlocks):
@@ -416,7 +388,7 @@ class WholeTable(KeptBlocks):
         """Return the votes."""
         return self.votes if isinstance(self.votes, np.ndarray) else super().table(who)
 
-    def take(self, items: NDArray[np.intp]) -> ItemBlocks:
+    def take(self, items: Places) -> ItemBlocks:
         """Return the votes on some items, in any order."""
         return WholeTable(pick_items(self.votes, items))
 
@@ -437,7 +409,7 @@ class SparseBlocks(KeptBlocks):
         blocks = [Block(SparseVotes.of(rows[low : low + length]), low) for low in lows]
         super().__init__(blocks, n_voters)
 
-    def take(self, items: NDArray[np.intp]) -> ItemBlocks:
+    def take(self, items: Places) -> ItemBlocks:
         """Return the votes on some items, in any order: a table only where that is small."""
         order = np.argsort(items, kind="stable")
         chosen = group_items(items[order], self.starts)
@@ -473,10 +445,8 @@ class MappedBlocks(LocalBlocks):
     def open(self, number: int) -> Block:
         """Return a block; its pages leave memory with the last reference to it."""
         start, stop = int(self.starts[number]), int(self.starts[number + 1])
-        shape = (stop - start, self.n_voters)
-        mapped = np.memmap(
-            self.file, np.int8, mode="r", offset=start * self.n_voters, shape=shape, order="F"
-        )
+        shape, offset = (stop - start, self.n_voters), start * self.n_voters
+        mapped = np.memmap(self.file, np.int8, mode="r", offset=offset, shape=shape, order="F")
         return Block(mapped.view(np.ndarray), start)
 
 
@@ -488,10 +458,7 @@ def fitting_items(n_voters: int, n_bytes: int = BLOCK_BYTES) -> int:
     return max(1, fitting // step) * step
 
 
-def _list_changed(block: Any, *arguments: Any) -> list[Any]:
-    *per_item, change, settings = arguments
-    return list(list_parts(change(block, *per_item, *settings)))
-
-
-def _list_all(lists: Iterable[list[Any]], n_items: int) -> list[Any]:  # noqa: ARG001 - a `Merge`
-    return [part for parts in lists for part in parts]
+def join_tables(tables: Sequence[NDArray[np.int8]], n_voters: int) -> WholeTable:
+    """Return the votes of several tables, one below the other."""
+    none = np.empty((0, n_voters), dtype=np.int8)
+    return WholeTable(np.asfortranarray(np.concatenate([none, *tables])))

@@ -5,9 +5,17 @@ import pyarrow as pa
 import pytest
 
 from unelisa.errors import VotesError
-from unelisa.sources.files import MAX_UNPACKED, check_readable, reading, refuse_bomb
+from unelisa.sources.files import (
+    MAX_UNPACKED,
+    TextTable,
+    check_names,
+    check_readable,
+    find_delimiter,
+    read_beginning,
+    reading,
+    refuse_bomb,
+)
 from unelisa.sources.tables import read_votes
-from unelisa.sources.text import TextTable, check_names, find_delimiter, read_beginning
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,319 @@
+"""The readers of annotation tools and of programs that record feedback, format by format."""
+
+import json
+
+import pytest
+
+from jury.conftest import spell
+from unelisa.errors import VotesWarning
+from unelisa.jury import read_jury, read_preferences
+
+ARGILLA = '{"id": 1, "fields": {}, "responses": '
+PRODIGY = '{"_task_hash": 1, "_session_id": "x", "answer": '
+LABELS = '[{"id": 1, "data": {}, "annotations": '
+SAMPLE = '{"eval": {}, "samples": [{"id": 1, "scores": '
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (ARGILLA + '"Xylophon7"}', "'responses' must be a list"),
+        (ARGILLA + '{"q": "Xylophon7"}}', "'q' must be a list"),
+        (ARGILLA + '{"q": [{"value": "Xylophon7"}]}}', "it has no 'user_id'"),
+        (
+            ARGILLA + '[{"user_id": 1, "values": {"q": "Xylophon7"}}]}',
+            "answer must be an object",
+        ),
+        (LABELS + "[{}]}]", "it has no 'completed_by'"),
+        (LABELS + "7}]", "'annotations' must be a list"),
+        (LABELS + '[{"completed_by": 1, "result": "Xylophon7"}]}]', "'result' must be a list"),
+        (PRODIGY + '"Xylophon7"}', "accept, reject or ignore"),
+        ('{"_task_hash": 1, "answer": "accept"}', "it has no '_annotator_id'"),
+        (PRODIGY + '"accept", "accept": "Xylophon7"}', "'accept' must be a list"),
+        ('{"run_id": 1, "key": null, "score": 1}', "it has no 'key'"),
+        ('{"run_id": 1, "key": "a", "score": {"Xylophon7": 1}}', "found an object"),
+        ('{"id": 1, "feedback_scores": "Xylophon7"}', "'feedback_scores' must be a list"),
+        ('{"id": 1, "feedback_scores": [{"value": 1}]}', "it has no 'name'"),
+        ('{"feedback_scores": []}', "it has no 'dataset_item_id'"),
+        (
+            '{"id": 1, "feedback_scores": [{"metadata": {"judge_scores": ["Xylophon7"]}}]}',
+            "every part of 'judge_scores'",
+        ),
+        ('{"sample_id": 1, "type": "match", "data": []}', "'data' must be an object"),
+        ('{"spec": {}}\n{"type": "match", "data": {}}\n', "it has no 'sample_id'"),
+        ('{"spec": {}}\n{"final_report": {}}\n', "no verdicts"),
+        ('{"testIdx": 1, "gradingResult": "x"}', "'gradingResult' must be an object"),
+        ('{"gradingResult": {}}', "it has no 'testIdx' or 'id'"),
+        (
+            '{"testIdx": 1, "gradingResult": {"componentResults": {}}}',
+            "'componentResults' must be a list",
+        ),
+        (
+            '{"id": 1, "gradingResult": {"componentResults": [{"score": 1, "assertion": {}}]}}',
+            "only checks (assertion)",
+        ),
+        ('{"eval": {}, "samples": 3}', "'samples' must be a list"),
+        ('{"eval": {}, "samples": ["Xylophon7"]}', "every part of 'samples'"),
+        (SAMPLE + "[]}]}", "'scores' must be an object"),
+        ('{"eval": {}, "samples": [{"scores": {"a": {"value": 1}}}]}', "it has no 'id'"),
+        (SAMPLE + '{"a": {"value": [["Xylophon7"]]}}}]}', "found a list"),
+        ('{"eval": {}, "samples": []}', "no verdicts"),
+    ],
+)
+def test_parts_of_another_kind_are_named(content, words, refuse):
+    assert words in refuse(content)
+
+
+@pytest.mark.parametrize("name", ["argilla-2.8.json", "argilla-server-2.8.jsonl"])
+def test_people_and_agents_vote_once_they_submitted(name, logs, said):
+    assert said(logs / name) == {
+        ("a", "u1"): "good",
+        ("a", "u2"): "bad",
+        ("a", "llm-v1"): "good",
+        ("b", "u1"): "bad",
+    }
+    assert read_jury(logs / name).systems == {"a": "model 1", "b": "model 1"}
+
+
+def test_one_of_several_questions_is_declared(refuse):
+    answer = '[{"value": "Xylophon7", "user_id": "u"}]'
+    record = f'{{"id": 1, "fields": {{}}, "responses": {{"q": {answer}, "r": {answer}}}}}'
+    assert refuse(record).endswith("pass question='q', or question='r'")
+    assert "only one label" in refuse(record, question="r")
+
+
+def test_flattened_records_say_who_responded(logs, said):
+    people = [f"00000000-0000-0000-0000-00000000000{k}" for k in (0, 1)]
+    assert said(logs / "argilla-flat-2.8.json") == {
+        ("a", people[0]): "good",
+        ("a", people[1]): "bad",
+        ("a", "llm"): "good",
+        ("b", people[0]): "good",
+        ("b", "llm"): "bad",
+    }
+
+
+def test_annotators_and_models_vote_and_ground_truth_is_gold(logs, said):
+    path = logs / "label-studio-1.20.json"
+    assert said(path) == {
+        ("1", "7"): "good",
+        ("1", "kind@example.com"): "good",
+        ("1", "llm-v1"): "bad",
+        ("2", "kind@example.com"): "bad",  # 7 skipped the task
+    }
+    jury = read_jury(path)
+    assert jury.gold == {"1": "good"}
+    assert jury.systems == {"1": "model 1", "2": "model 1"}
+
+
+@pytest.fixture
+def tasks(logs):
+    return json.loads((logs / "label-studio-1.20.json").read_text())
+
+
+def test_one_of_several_questions_or_options_is_declared(tasks, refuse, tmp_path, said):
+    other = {"from_name": "tone", "type": "choices", "value": {"choices": ["warm", "Xylophon7"]}}
+    tasks[0]["annotations"][0]["result"].append(other)
+    told = refuse(json.dumps(tasks))
+    assert told.endswith("pass question='verdict', or question='tone'")
+    (tmp_path / "tasks.json").write_text(json.dumps(tasks))
+    assert said(tmp_path / "tasks.json", question="verdict")["1", "7"] == "good"
+    assert "several options at once" in refuse(json.dumps(tasks), question="tone")
+    (tmp_path / "both.json").write_text(json.dumps(tasks))
+    assert said(tmp_path / "both.json", question="tone: warm") == {("1", "7"): "pass"}
+
+
+def test_a_class_that_only_gold_names_is_a_class(tasks, tmp_path):
+    tasks[0]["annotations"][2]["result"][0]["value"]["choices"] = ["fair"]
+    (tmp_path / "tasks.json").write_text(json.dumps(tasks))
+    jury = read_jury(tmp_path / "tasks.json")
+    assert jury.classes == ("bad", "fair", "good")
+    assert jury.gold == {"1": "fair"}
+
+
+def test_two_gold_labels_of_an_item_are_refused(refuse):
+    two = [{"id": 1, "data": {}, "annotations": [gold_label("good"), gold_label("bad")]}]
+    assert "two different gold labels" in refuse(json.dumps(two))
+
+
+def gold_label(label):
+    result = {"from_name": "q", "value": {"choices": [label]}}
+    return {"completed_by": 1, "ground_truth": True, "result": [result]}
+
+
+def test_an_accepted_prediction_is_no_independent_vote(tasks, tmp_path):
+    tasks[0]["predictions"][0]["id"] = 5
+    first = tasks[0]["annotations"][0]
+    first.update(parent_prediction=5, result=tasks[0]["predictions"][0]["result"])
+    (tmp_path / "tasks.json").write_text(json.dumps(tasks))
+    with pytest.warns(VotesWarning, match="a prediction was accepted"):
+        jury = read_jury(tmp_path / "tasks.json")
+    assert jury.failures == {"7": 1}
+
+
+@pytest.mark.parametrize(
+    ("value", "label"),
+    [({"number": 1}, "pass"), ({"rating": 0}, "fail"), ({"taxonomy": [["a", "b"]]}, "a / b")],
+)
+def test_numbers_stars_and_trees(value, label, said, tmp_path):
+    result = [{"from_name": "q", "value": value}]
+    task = {"id": 1, "data": {}, "annotations": [{"completed_by": 1, "result": result}]}
+    (tmp_path / "tasks.json").write_text(json.dumps([task]))
+    coding = "auto" if label in ("pass", "fail") else ("a / b", "c")
+    assert said(tmp_path / "tasks.json", coding=coding) == {("1", "1"): label}
+
+
+def test_minimal_exports(said, tmp_path):
+    rows = [
+        {
+            "text": "Xylophon7",
+            "id": 1,
+            "q": label,
+            "annotator": who,
+            "annotation_id": who,
+            "lead_time": 1,
+        }
+        for who, label in ((1, "good"), (2, "bad"))
+    ]
+    (tmp_path / "min.json").write_text(json.dumps(rows))
+    assert said(tmp_path / "min.json") == {("1", "1"): "good", ("1", "2"): "bad"}
+
+
+def test_accept_is_pass_and_ignore_an_abstention(logs, said):
+    assert said(logs / "prodigy-1.18.jsonl") == {
+        ("101", "sums-strict"): "pass",
+        ("101", "sums-kind"): "pass",
+        ("-102", "sums-strict"): "fail",
+    }
+
+
+def test_the_option_chosen_is_the_label(tmp_path, said, refuse):
+    lines = [
+        '{"_task_hash": 1, "_annotator_id": "x", "answer": "accept", "accept": ["B"]}',
+        '{"_task_hash": 1, "_annotator_id": "y", "answer": "accept", "accept": ["A"]}',
+        '{"_task_hash": 2, "_annotator_id": "x", "answer": "reject", "accept": ["A"]}',
+        '{"_task_hash": 2, "_annotator_id": "y", "answer": "accept", "accept": []}',
+    ]
+    path = tmp_path / "choice.jsonl"
+    path.write_text("\n".join(lines))
+    assert said(path) == {("1", "x"): "B", ("1", "y"): "A"}
+    assert "several options" in refuse(lines[0].replace('"B"', '"B", "Xylophon7"'))
+
+
+def test_keys_are_judges_and_experiments_systems(logs, said):
+    path = logs / "langsmith-feedback-v1.jsonl"
+    assert said(path) == {
+        ("exp-1 / a", "strict"): "pass",
+        ("exp-1 / a", "kind"): "pass",
+        ("exp-2 / b", "strict"): "fail",
+        ("exp-2 / b", "kind by u7"): "pass",  # a person in the app
+    }
+    assert read_jury(path).systems["exp-2 / b"] == "exp-2"
+
+
+def test_values_are_labels_where_there_is_no_score(tmp_path, said):
+    path = tmp_path / "feedback.jsonl"
+    path.write_text('{"run_id": 1, "key": "tone", "score": null, "value": "warm"}\n' * 1)
+    assert said(path, coding=("cold", "warm")) == {("1", "tone"): "warm"}
+
+
+def test_scores_need_a_cut(refuse, tmp_path, said):
+    line = '{"run_id": "Xylophon7", "key": "strict", "score": 0.7}'
+    told = refuse(line)
+    assert "scores on a scale, seen from 0.7 to 0.7" in told
+    assert told.endswith("pass cut=0.5")
+    path = tmp_path / "feedback.jsonl"
+    path.write_text(line)
+    assert list(said(path, cut=0.5).values()) == ["pass"]
+
+
+def test_answers_to_one_example_and_corrections_and_failures(logs):
+    with pytest.warns(VotesWarning, match="the evaluator failed"):
+        jury = read_jury(logs / "langsmith-feedback-0.14.jsonl")
+    experiments = [f"00000000-0000-0000-0000-0000000000{x}" for x in ("0a", "14")]
+    assert jury.items.tolist() == [f"{x} / ex-1" for x in experiments]
+    assert len(set(jury.questions.values())) == 1
+    assert jury.gold == {f"{experiments[0]} / ex-1": "fail"}
+
+
+def test_preference_groups_are_preferences(logs):
+    found = read_preferences(logs / "langsmith-pairwise-0.14.jsonl")
+    assert len(found.systems) == 2
+    assert found.winner.tolist() == [0, 1]
+
+
+SAID = {"strict": ("pass", "fail"), "kind": ("pass", "pass")}
+
+
+@pytest.mark.parametrize(
+    ("name", "items"),
+    [("opik-traces-1.9.json", ("a", "b")), ("opik-test-results-1.9.json", ("d1", "d2"))],
+)
+def test_scores_and_the_judges_of_a_jury(name, items, logs, said):
+    expected = {(i, j): own[k] for k, i in enumerate(items) for j, own in SAID.items()}
+    assert said(logs / name) == expected
+
+
+def test_failed_scores_abstain_aloud_and_authors_are_judges(tmp_path, said):
+    path = tmp_path / "scores.jsonl"
+    authors = {"ann": {"value": 1}, "bob": {"value": 0}}
+    score = {"name": "x", "value": 0.5, "value_by_author": authors}
+    path.write_text(json.dumps({"id": 3, "feedback_scores": [score]}))
+    assert said(path) == {("3", "x by ann"): "pass", ("3", "x by bob"): "fail"}
+    failed = {"name": "x", "value": 0, "scoring_failed": True}
+    path.write_text(json.dumps({"id": 3, "score_results": [failed, {"name": "y", "value": 0}]}))
+    with pytest.warns(VotesWarning, match=r"abstentions \(1\):.*'x' 1"):
+        assert said(path) == {("3", "y"): "fail"}
+
+
+def test_a_jurys_score_alone_and_an_exported_trace(tmp_path, said):
+    path = tmp_path / "scores.jsonl"
+    path.write_text('{"id": "a", "metadata": {"judge_scores": {"strict": 1, "kind": 0}}}\n')
+    assert said(path) == {("a", "strict"): "pass", ("a", "kind"): "fail"}
+    path.write_text('{"trace": {"id": 3, "feedback_scores": [{"name": "x", "value": 1}]}}\n')
+    assert said(path) == {("3", "x"): "pass"}
+
+
+def test_sources_are_judges_and_code_is_a_check(logs):
+    with pytest.warns(VotesWarning, match="'claude' 1 .the scorer failed"):
+        jury = read_jury(logs / "mlflow-traces-3.17.jsonl")
+    assert jury.voters.tolist() == ["claude", "gpt"]
+    assert sorted(spell(jury).values()) == ["fail", "fail", "pass"]
+    assert jury.checks == {"fast": (2, 2)}
+    assert set(jury.systems.values()) == {"run-a"}
+    assert "Xylophon7" not in str(jury.items)
+
+
+def test_replaced_assessments_do_not_count_and_one_may_stand_alone(logs, tmp_path, said):
+    lines = (logs / "mlflow-traces-3.17.jsonl").read_text().splitlines()
+    alone = json.loads(lines[0])["info"]["assessments"][0]
+    path = tmp_path / "assessments.jsonl"
+    path.write_text(json.dumps(alone) + "\n")
+    assert said(path) == {("tr-1", "gpt"): "pass"}
+    path.write_text(
+        json.dumps(alone) + "\n" + json.dumps({**alone, "valid": False, "trace_id": "x"})
+    )
+    assert said(path) == {("tr-1", "gpt"): "pass"}
+
+
+def test_an_eval_is_a_judge(logs, said):
+    path = logs / "openai-evals-3.0.jsonl"
+    judge = "sums-strict.dev.v0"
+    assert said(path) == {
+        ("sums/samples.jsonl 0", judge): "pass",
+        ("sums/samples.jsonl 1", judge): "fail",
+    }
+    assert set(read_jury(path).systems.values()) == {"gpt-4o-mini"}
+
+
+def test_another_eval_of_the_same_samples_meets_it(logs, tmp_path):
+    path = logs / "openai-evals-3.0.jsonl"
+    other = tmp_path / "kind.jsonl"
+    other.write_text(path.read_text().replace("sums-strict", "sums-kind"))
+    assert read_jury([path, other]).shape == (2, 2)
+
+
+def test_events_without_a_spec_name_the_sample(said, tmp_path):
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"sample_id": "s.0", "type": "match", "data": {"correct": true}}\n')
+    assert said(path) == {("s.0", "match"): "pass"}
