@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 
 import unelisa
 from unelisa.cli.commands import COMMANDS, app, load_command
+from unelisa.cli.options import METHODS
+from unelisa.jury import SOURCES
 
 SOURCE = Path(unelisa.__file__).parents[1]
 ASK = """
@@ -53,6 +55,14 @@ def test_the_list_has_each_commands_own_first_sentence(name):
     assert " ".join(told.split()) == COMMANDS[name]
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_options_have_two_dashes_and_a_sentence(name):
+    """One had three: typer makes a name of the parameter where none is given."""
+    for option in load_command(name).params:
+        assert not any(one.startswith("---") for one in option.opts)
+        assert option.name in ("install_completion", "show_completion", "context") or option.help
+
+
 @pytest.mark.parametrize(
     ("name", "usage"),
     [
@@ -73,10 +83,12 @@ def test_help_is_plain(run, name, usage):
     assert flag.split("--force")[1].split()[0] == "Replace"
 
 
-@pytest.mark.parametrize("command", ["fit", "compare"])
-def test_methods_are_listed_where_they_are_chosen(run, command):
+@pytest.mark.parametrize(
+    ("command", "listed"), [("fit", METHODS), ("compare", METHODS), ("jury", SOURCES)]
+)
+def test_what_can_be_chosen_is_listed(run, command, listed):
     shown = "".join(run(command, "--help").stdout.replace("│", "").split())
-    assert "latent-ising,unelisa,majority-vote" in shown
+    assert ",".join(listed) in shown
 
 
 def test_the_version_is_shown(run):
