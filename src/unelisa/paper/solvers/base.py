@@ -244,7 +244,9 @@ class Rows:
         if not self.blocks.whole or not often.any():
             return self
         usual = np.where(often, np.sign(moments.means), 0).astype(np.int8)
-        return replace(self, rare=list_rare(items_of(*self.blocks, self.weights).votes, usual))
+        return replace(
+            self, rare=list_rare(items_of(next(iter(self.blocks)), self.weights).votes, usual)
+        )
 
     def scores(self, batch: Regressions, precise: bool) -> Sums:
         """Return the scores and the loss of every regression on its members; see `Sums`."""
@@ -326,7 +328,7 @@ def items_of(block: Block, weights: Floats, rare: Rare = NONE_LISTED) -> Items:
     # Numba compiles separately for read-only arrays, which joblib sends: always pass those
     for array in arrays:
         array.flags.writeable = False
-    return Items(*arrays[:2], Rare(*arrays[2:]))
+    return Items(arrays[0], arrays[1], Rare(*arrays[2:]))
 
 
 def measure_moments(
