@@ -244,9 +244,8 @@ class Rows:
         if not self.blocks.whole or not often.any():
             return self
         usual = np.where(often, np.sign(moments.means), 0).astype(np.int8)
-        return replace(
-            self, rare=list_rare(items_of(next(iter(self.blocks)), self.weights).votes, usual)
-        )
+        (block,) = self.blocks  # votes in memory are one block
+        return replace(self, rare=list_rare(items_of(block, self.weights).votes, usual))
 
     def scores(self, batch: Regressions, precise: bool) -> Sums:
         """Return the scores and the loss of every regression on its members; see `Sums`."""
