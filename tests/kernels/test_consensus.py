@@ -28,9 +28,18 @@ def draw_case(n_classes, n_eases, *, known=True):
     ease = EASE[:n_eases]
     log_states = log_softmax(rng.normal(size=(n_classes, n_eases)).ravel())
     log_states = log_states.reshape(n_classes, n_eases)
-    norms = normalize_voters(weights, biases, ease)
     model = counts, weights, biases, ease, log_states
-    return table, priors, model, ((*votes, priors), (counts, weights, norms, ease, log_states))
+    cells = list_cells(counts, weights, biases, ease)
+    return table, priors, model, ((*votes, priors), (cells, log_states))
+
+
+def list_cells(counts, weights, biases, ease):
+    """What an answer c of voter s adds to the log of class k at an ease."""
+    norms, n_classes = normalize_voters(weights, biases, ease), biases.shape[1]
+    cells = np.zeros((len(weights), n_classes, n_classes, len(ease))) - norms[:, None]
+    for c in range(n_classes):
+        cells[:, c, c] += weights[:, None] * ease
+    return (counts[:, None, None, None] * cells).reshape(-1, n_classes * len(ease))
 
 
 @pytest.mark.parametrize(("n_classes", "n_eases"), CASES)
@@ -157,10 +166,9 @@ def test_a_posterior_is_bayes_rule_for_one_voter():
     weights, biases, one = np.array([1.3]), np.array([[0.2, -0.4, 0.1]]), np.ones(1)
     table = softmax(biases + 1.3 * np.eye(3), axis=1)
     shares = np.array([0.2, 0.3, 0.5])
-    norms = normalize_voters(weights, biases, one)
     votes = np.arange(4), np.zeros(3, dtype=np.int32), np.arange(3, dtype=np.uint8)
     none = np.empty((0, 3))
-    model = one, weights, norms, one, np.log(shares)[:, None]
+    model = list_cells(one, weights, biases, one), np.log(shares)[:, None]
     found = infer_states((*votes, none), model)
     expected = shares * table.T
     assert found[:, :, 0] == pytest.approx(expected / expected.sum(axis=1, keepdims=True))

@@ -19,21 +19,22 @@ Places = NDArray[np.int64]
 Voters = NDArray[np.int32]
 Answers = NDArray[np.uint8]
 Listed = tuple[Places, Voters, Answers, Floats]  # with log P(class) per item, or no row of it
-Model = tuple[Floats, ...]  # counts, weights, Z, ease and log_states
+Model = tuple[Floats, Floats]  # what an answer adds per voter and class, and log_states
 
 
 @kernel
 def infer_states(listed: Listed, model: Model) -> Floats:
-    """Return the posterior of class and ease per item: items x classes x ease."""
-    starts, voters, answers, priors = listed
-    counts, weights, norms, ease, log_states = model
-    n_items, (n_classes, n_eases) = len(starts) - 1, log_states.shape
-    out = np.empty((n_items, n_classes, n_eases))
+    """Return the posterior of class and ease per item: items x classes x ease.
+
+    A row of `cells` is what an answer of a voter adds to the logs of the states, voter by voter.
+    `priors` holds log P(class) per item besides `log_states`; no row means none.
+    """
+    (starts, voters, answers, priors), (cells, log_states) = listed, model
+    n_items, n_classes = len(starts) - 1, log_states.shape[0]
+    out = np.empty((n_items, log_states.size))
     for i in range(n_items):
-        _weigh_states(
-            i, starts, voters, answers, priors, counts, weights, norms, ease, log_states, out[i]
-        )
-    return out
+        _weigh_states(i, starts, voters, answers, priors, cells, log_states, out[i])
+    return out.reshape(n_items, n_classes, -1)
 
 
 @kernel
@@ -42,27 +43,27 @@ def sum_states(listed: Listed, model: Model) -> tuple[Floats, Floats, Floats, fl
 
     Votes per voter and state; votes for the true class per voter and ease; items per state.
     """
-    starts, voters, answers, priors = listed
-    counts, weights, norms, ease, log_states = model
+    (starts, voters, answers, priors), (cells, log_states) = listed, model
     n_classes, n_eases = log_states.shape
-    met, right = np.zeros((len(counts), n_classes, n_eases)), np.zeros((len(counts), n_eases))
-    states, likelihood = np.zeros((n_classes, n_eases)), 0.0
-    posterior = np.empty((n_classes, n_eases))
+    n_voters, n_states = len(cells) // n_classes, n_classes * n_eases
+    met, right = np.zeros((n_voters, n_states)), np.zeros((n_voters, n_eases))
+    states, posterior, likelihood = np.zeros(n_states), np.empty(n_states), 0.0
     for i in range(len(starts) - 1):
         if starts[i] == starts[i + 1]:
             continue
         likelihood += _weigh_states(
-            i, starts, voters, answers, priors, counts, weights, norms, ease, log_states, posterior
+            i, starts, voters, answers, priors, cells, log_states, posterior
         )
-        states += posterior
+        for q in range(n_states):
+            states[q] += posterior[q]
         for j in range(starts[i], starts[i + 1]):
-            s, c = voters[j], answers[j]
-            for k in range(n_classes):
-                for g in range(n_eases):
-                    met[s, k, g] += posterior[k, g]
+            s, first = np.uint32(voters[j]), np.uint32(answers[j]) * np.uint32(n_eases)
+            for q in range(n_states):
+                met[s, q] += posterior[q]
             for g in range(n_eases):
-                right[s, g] += posterior[c, g]
-    return met, right, states, likelihood
+                right[s, g] += posterior[first + np.uint32(g)]
+    shape = n_classes, n_eases
+    return met.reshape(n_voters, n_classes, n_eases), right, states.reshape(shape), likelihood
 
 
 @kernel
@@ -72,32 +73,31 @@ def _weigh_states(
     voters: Voters,
     answers: Answers,
     priors: Floats,
-    counts: Floats,
-    weights: Floats,
-    norms: Floats,
-    ease: Floats,
+    cells: Floats,
     log_states: Floats,
     posterior: Floats,
 ) -> float:
     """Set the posterior of the states of item i; return the log of its normalizer."""
     n_classes, n_eases = log_states.shape
+    n_states = posterior.size
     # loops, not slices, whose checks of shapes take seconds to compile
     for k in range(n_classes):
         for g in range(n_eases):
-            posterior[k, g] = log_states[k, g] + (priors[i, k] if len(priors) > 0 else 0.0)
+            known = priors[i, k] if len(priors) > 0 else 0.0
+            posterior[k * n_eases + g] = log_states[k, g] + known
     for j in range(starts[i], starts[i + 1]):
-        s, c = voters[j], answers[j]
-        for k in range(n_classes):
-            for g in range(n_eases):
-                posterior[k, g] -= counts[s] * norms[s, k, g]
-        for g in range(n_eases):
-            posterior[c, g] += counts[s] * weights[s] * ease[g]
-    most, total = posterior.max(), 0.0
-    for k in range(n_classes):
-        for g in range(n_eases):
-            posterior[k, g] = np.exp(posterior[k, g] - most)
-            total += posterior[k, g]
-    posterior /= total
+        # unsigned: a place that may be negative is checked, which takes as long as the sum
+        cell = np.uint64(voters[j]) * np.uint64(n_classes) + np.uint64(answers[j])
+        for q in range(n_states):
+            posterior[q] += cells[cell, q]
+    most, total = posterior[0], 0.0
+    for q in range(1, n_states):
+        most = max(most, posterior[q])
+    for q in range(n_states):
+        posterior[q] = np.exp(posterior[q] - most)
+        total += posterior[q]
+    for q in range(n_states):
+        posterior[q] /= total
     return float(most + np.log(total))
 
 

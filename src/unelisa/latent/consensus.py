@@ -69,10 +69,12 @@ class Consensus:
 
     @property
     def parameters(self) -> tuple[Floats, ...]:
-        """What a pass needs, besides the votes."""
+        """What a pass needs, besides the votes: the logs that an answer adds, and the states'."""
         norms = normalize_voters(self.weights, self.biases, self.ease)
-        log_states = self.log_classes[:, None] + np.log(self.ease_shares)
-        return self.counts, self.weights, norms, self.ease, log_states
+        agree = np.eye(self.n_classes)[:, :, None] * self.ease
+        raised = self.weights[:, None, None, None] * agree - norms[:, None]
+        cells = (self.counts[:, None, None, None] * raised).reshape(-1, norms[0].size)
+        return cells, self.log_classes[:, None] + np.log(self.ease_shares)
 
     @property
     def confusions(self) -> Floats:

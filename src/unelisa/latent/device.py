@@ -192,12 +192,9 @@ def _sum_forms(lists: Lists, logs: Tensor, one: reading.Reading) -> Iterator[tup
 
 def _infer(lists: Lists, parameters: tuple[Any, ...]) -> tuple[Tensor, Tensor]:
     """Return the posterior of class and ease per item, and the logs of its normalizers."""
-    counts, weights, norms, ease, log_states = map(lists.send, parameters)
+    cells, log_states = map(lists.send, parameters)
     n_classes, n_eases = log_states.shape
-    agree = torch.eye(n_classes, dtype=ease.dtype, device=lists.device)[:, :, None] * ease
-    raised = weights[:, None, None, None] * agree - norms[:, None]
-    rows = (counts[:, None, None, None] * raised).reshape(-1, n_classes * n_eases)
-    logs = lists.add_by_item(rows, n_classes) + log_states.flatten()
+    logs = lists.add_by_item(cells, n_classes) + log_states.flatten()
     if lists.log_priors is not None:
         logs += lists.log_priors.repeat_interleave(n_eases, dim=1)
     total = logs.logsumexp(1)
