@@ -135,11 +135,7 @@ class Glmnet(Peer):
         from glmnet import LogitNet  # noqa: PLC0415 - this peer alone
 
         model = LogitNet(
-            lambda_path=[alpha],
-            fit_intercept=intercept,
-            standardize=False,
-            tol=tol,
-            n_splits=0,
+            lambda_path=[alpha], fit_intercept=intercept, standardize=False, tol=tol, n_splits=0
         ).fit(X, y)
         return model.coef_path_[0, :, 0], model.intercept_path_[0, 0]
 

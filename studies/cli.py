@@ -72,12 +72,10 @@ from unelisa.cli.screen import busy, results
 app = typer.Typer(cls=PlainGroup, invoke_without_command=True, add_completion=False)
 
 Sampler = Annotated[
-    str,
-    typer.Option(metavar="paper|mixed", help="The paper's Gibbs sampler, or tempering."),
+    str, typer.Option(metavar="paper|mixed", help="The paper's Gibbs sampler, or tempering.")
 ]
 Graph = Annotated[
-    str,
-    typer.Option(metavar="half|full|tree", help="How dense the voters' graph is."),
+    str, typer.Option(metavar="half|full|tree", help="How dense the voters' graph is.")
 ]
 Trials = Annotated[int, typer.Option(min=1, metavar="N", help="Trials per cell.")]
 Jobs = Annotated[int, typer.Option(metavar="N", help="Trials at a time; -1 is one per core.")]

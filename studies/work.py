@@ -35,14 +35,7 @@ from studies.markdown import group_by
 from studies.names import pick_names
 from studies.prior.runs import TRIED, TRIED_TRUST, read_sets, run_prior
 from studies.rate import runs as rates
-from studies.real.runs import (
-    PANEL_METHODS,
-    PANELS,
-    UNRANKED,
-    collect_real,
-    list_tasks,
-    run_real,
-)
+from studies.real.runs import PANEL_METHODS, PANELS, UNRANKED, collect_real, list_tasks, run_real
 from studies.real.sets import VARIABLE, choose_sets, find_panels, find_sets, find_shared_data
 from studies.records import Json
 from studies.replay.figures import draw_curves
@@ -238,10 +231,7 @@ def classes(
 
 
 def rate(
-    folder: Path,
-    data: SignedSets = None,
-    classes: LabeledSets = None,
-    draws: Draws = rates.DRAWS,
+    folder: Path, data: SignedSets = None, classes: LabeledSets = None, draws: Draws = rates.DRAWS
 ) -> Collect:
     """Count how often intervals of shares hold, over draws of gold labels."""
     sets = rates.find_rate_sets(require_data(data), classes)
@@ -252,10 +242,7 @@ def rate(
 
 
 def review(
-    folder: Path,
-    data: SignedSets = None,
-    classes: LabeledSets = None,
-    draws: Draws = reviews.DRAWS,
+    folder: Path, data: SignedSets = None, classes: LabeledSets = None, draws: Draws = reviews.DRAWS
 ) -> Collect:
     """Count the answers that a review needs, in its own order and in a random one."""
     sets = rates.find_rate_sets(require_data(data), classes)
@@ -327,8 +314,7 @@ def prior(
 def rules(
     folder: Path,
     part: Annotated[
-        str,
-        typer.Option(metavar="choosing|reporting", help="Worlds to develop on, or to report."),
+        str, typer.Option(metavar="choosing|reporting", help="Worlds to develop on, or to report.")
     ] = "choosing",
     seeds: Seeds = None,
     patients: Annotated[int, typer.Option(min=1000, help="Patients of a world.")] = PATIENTS,

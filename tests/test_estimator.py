@@ -5,13 +5,7 @@ import pandas as pd
 import pytest
 
 from unelisa.aggregators import AGGREGATORS, MajorityVote, UnElisa
-from unelisa.errors import (
-    AmbiguousVotesError,
-    ModelError,
-    UnelisaWarning,
-    VotesError,
-    VotesWarning,
-)
+from unelisa.errors import AmbiguousVotesError, ModelError, UnelisaWarning, VotesError, VotesWarning
 from unelisa.paper.experts import ExpertSelector
 from unelisa.storage import load, save
 from unelisa.votes import Votes

@@ -117,8 +117,7 @@ def test_ctrl_c_during_a_fit_leaves_no_file(votes, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("library", "written"),
-    [("typer", "nothing"), ("numba", "no further file")],
+    ("library", "written"), [("typer", "nothing"), ("numba", "no further file")]
 )
 def test_ctrl_c_during_the_imports_gives_a_line(library, written, tmp_path):
     """A library that takes its time stands in for a slow disk."""

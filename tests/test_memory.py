@@ -6,14 +6,7 @@ import pytest
 
 from unelisa.aggregators import AGGREGATORS
 from unelisa.errors import ModelError, VotesError
-from unelisa.memory import (
-    LEAST,
-    limit_memory,
-    memory_limit,
-    read_size,
-    refuse_beyond,
-    weigh_json,
-)
+from unelisa.memory import LEAST, limit_memory, memory_limit, read_size, refuse_beyond, weigh_json
 from unelisa.votes import Votes
 
 

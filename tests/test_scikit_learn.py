@@ -111,8 +111,7 @@ with warnings.catch_warnings():
     # it asks for its own base class, and then checks everything that the class would give
     warnings.filterwarnings("ignore", ".*does not inherit from `sklearn.base.BaseEstimator`")
     names, CHECKS = parametrize_with_checks(
-        [on_signs(cls)() for cls in ESTIMATORS],
-        expected_failed_checks=lambda _: EXPECTED_FAILURES,
+        [on_signs(cls)() for cls in ESTIMATORS], expected_failed_checks=lambda _: EXPECTED_FAILURES
     ).args
     CHECKS = [one for one in CHECKS if can_differ(*getattr(one, "values", one))]
 

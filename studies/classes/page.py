@@ -54,10 +54,7 @@ def render_classes(archive: Json) -> str:
         lifted=LIFTED,
     )
     return join_blocks(
-        introduction,
-        _show_sets(sets),
-        _show_means(sets, rows),
-        _show_accuracies(sets, rows),
+        introduction, _show_sets(sets), _show_means(sets, rows), _show_accuracies(sets, rows)
     )
 
 
@@ -99,9 +96,7 @@ def _show_means(sets: Sequence[Json], rows: Sequence[Row]) -> str:
             whole["mean_absolute_error"] = steps["mean_absolute_error"]
         means[key] = whole
     return join_blocks(
-        "## Means over the sets",
-        _TERMS.format(n_ordered=len(ordered)),
-        _tabulate(means),
+        "## Means over the sets", _TERMS.format(n_ordered=len(ordered)), _tabulate(means)
     )
 
 

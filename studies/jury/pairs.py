@@ -157,10 +157,7 @@ def rank_real(votes: Votes, truth: NDArray[np.int8], systems: Sequence[str]) -> 
 
 
 def compare_answers(
-    values: NDArray[np.int8],
-    places: list[NDArray[np.intp]],
-    systems: list[str],
-    judges: list[str],
+    values: NDArray[np.int8], places: list[NDArray[np.intp]], systems: list[str], judges: list[str]
 ) -> Preferences:
     """Return the preferences that verdicts imply, on `PAIRS` random pairs a question.
 

@@ -11,13 +11,7 @@ from studies.pages.gold import gold_table
 from studies.records import Json
 
 OURS = "latent-ising"
-METHODS = (
-    "oracle",
-    "latent-ising",
-    "unelisa",
-    "dawid-skene",
-    "majority-vote",
-)
+METHODS = ("oracle", "latent-ising", "unelisa", "dawid-skene", "majority-vote")
 
 
 def mean(values: Iterable[float | None]) -> float | None:

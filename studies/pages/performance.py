@@ -115,12 +115,7 @@ def machine_line(report: Json) -> str:
     )
 
 
-PARTS = {
-    "cost": cost_line,
-    "speed": speed_table,
-    "growth": growth_table,
-    "machine": machine_line,
-}
+PARTS = {"cost": cost_line, "speed": speed_table, "growth": growth_table, "machine": machine_line}
 
 
 def write_performance(report: Json, page: Path) -> None:

@@ -79,9 +79,7 @@ def render_real(archive: Json) -> str:
     sets, rows = archive["sets"], archive["rows"]
     ranked = [row for row in rows if row["kind"] in (OURS, PEERS)]
     introduction = _INTRODUCTION.format(
-        n_ours=len(_methods(rows, OURS)),
-        n_peers=len(_methods(rows, PEERS)),
-        n_sets=len(sets),
+        n_ours=len(_methods(rows, OURS)), n_peers=len(_methods(rows, PEERS)), n_sets=len(sets)
     )
     return join_blocks(
         introduction,

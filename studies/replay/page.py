@@ -70,11 +70,7 @@ def render_replay(archive: Json) -> str:
         policies="\n".join(f"- **{name}**: {_WORDS[name]}" for name in _list_policies(rows)),
     )
     return join_blocks(
-        introduction,
-        _show_verdict(rows),
-        _show_areas(rows),
-        _show_means(rows),
-        _show_needs(rows),
+        introduction, _show_verdict(rows), _show_areas(rows), _show_means(rows), _show_needs(rows)
     )
 
 

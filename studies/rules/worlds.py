@@ -50,11 +50,7 @@ ARTHRITIS = {
         "3 mentions": f"{_CONCEPT} >= 3",
         "drug and test": _TESTED,
     },
-    "3 nested": {
-        "1 code": _CODE,
-        "2 codes": f"{_CODE} >= 2",
-        "4 codes": f"{_CODE} >= 4",
-    },
+    "3 nested": {"1 code": _CODE, "2 codes": f"{_CODE} >= 2", "4 codes": f"{_CODE} >= 4"},
     "6": {
         "2 codes": f"{_CODE} >= 2",
         "4 codes": f"{_CODE} >= 4",

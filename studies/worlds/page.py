@@ -10,11 +10,7 @@ from studies.markdown import DASH, join_blocks, markdown_table, share
 from studies.records import Json
 from studies.worlds.kinds import KINDS, NUMBERS, WORDS, Part
 from studies.worlds.runs import DAWID_SKENE, MAJORITY, OURS
-from studies.worlds.summary import (
-    KindSummary,
-    PartSummary,
-    summarize_part,
-)
+from studies.worlds.summary import KindSummary, PartSummary, summarize_part
 
 _INTRODUCTION = """# Methods compared on worlds with known truth
 

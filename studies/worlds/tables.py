@@ -118,10 +118,7 @@ def circles(rng: Rng) -> Table:
 def shells(rng: Rng) -> Table:
     """Return a Gaussian cloud in five dimensions, inside or outside of its median radius."""
     points, classes = datasets.make_gaussian_quantiles(
-        n_samples=GENERATED_ITEMS,
-        n_features=5,
-        n_classes=2,
-        random_state=int(rng.integers(2**31)),
+        n_samples=GENERATED_ITEMS, n_features=5, n_classes=2, random_state=int(rng.integers(2**31))
     )
     return _make_table(_take_views(rng, points), classes == 1)
 

@@ -3,11 +3,7 @@ import pytest
 
 from studies.paper.cells import CELLS
 from unelisa.aggregators import AGGREGATORS, DawidSkene, LatentIsing
-from unelisa.aggregators.identifiability import (
-    Identifiability,
-    check_identifiability,
-    read_silence,
-)
+from unelisa.aggregators.identifiability import Identifiability, check_identifiability, read_silence
 from unelisa.simulation.designs import simulate_votes
 from unelisa.sources.tables import read_votes
 from unelisa.storage import load, save

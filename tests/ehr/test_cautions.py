@@ -28,11 +28,7 @@ def test_a_truth_that_follows_utilization_is_warned_of():
 @pytest.mark.parametrize(
     ("settings", "error", "told"),
     [
-        (
-            {"anchors": ["ICD:714.0", "NLP:gout"]},
-            VotesError,
-            "no feature 'NLP:gout'.*an anchor",
-        ),
+        ({"anchors": ["ICD:714.0", "NLP:gout"]}, VotesError, "no feature 'NLP:gout'.*an anchor"),
         ({"anchors": []}, ModelError, "at least one feature"),
         ({"anchors": ["ICD:714.0"] * 2}, ModelError, "each feature only once"),
         ({"anchors": "ICD:714.0"}, ModelError, "a list of feature names"),
@@ -41,11 +37,7 @@ def test_a_truth_that_follows_utilization_is_warned_of():
             ModelError,
             "strictly between 0 and 1, or .*, found 1.5",
         ),
-        (
-            {"anchors": ANCHORS, "utilization": "visits"},
-            VotesError,
-            "no utilization column",
-        ),
+        ({"anchors": ANCHORS, "utilization": "visits"}, VotesError, "no utilization column"),
     ],
 )
 def test_bad_settings_are_refused_in_one_sentence(datamart, settings, error, told):

@@ -31,10 +31,7 @@ def test_rows_are_patients_where_nothing_names_them():
         ({"a": [1, None]}, "column 'a' has a missing or infinite count in data row 2"),
         ({"a": [1, np.inf]}, "column 'a' has a missing or infinite count in data row 2"),
         ({"a": ["x", "y"]}, "column 'a' holds String, not counts"),
-        (
-            {"patient": ["x", "x"], "a": [1, 2]},
-            "the patient in data row 1 appears more than once",
-        ),
+        ({"patient": ["x", "x"], "a": [1, 2]}, "the patient in data row 1 appears more than once"),
         ({"patient": ["x", "y"]}, "2 patients and 0 features"),
         ({"a": []}, "0 patients and 1 features"),
     ],

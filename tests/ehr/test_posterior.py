@@ -39,10 +39,7 @@ def test_reviewed_charts_move_and_stretch_the_log_odds(shift, factor):
     signs = np.where(case, 1, -1).astype(np.int8)
     signs[8000:] = 0
     found = Review.learn(scores, signs)
-    assert found.adjustment == (
-        pytest.approx(shift, abs=0.25),
-        pytest.approx(factor, abs=0.15),
-    )
+    assert found.adjustment == (pytest.approx(shift, abs=0.25), pytest.approx(factor, abs=0.15))
     share = found.estimate_share(scores, 8000)
     assert share.low < case.mean() < share.high
     one = Review.learn(scores, np.where(np.arange(20_000) == 0, signs, 0)).adjustment

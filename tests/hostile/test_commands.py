@@ -72,16 +72,10 @@ REFUSED = {
         "FIT --out new --report folder/../new",
     ],
     "new.duckdb.wal belongs to another": ["simulate ehr --patients 300 --out new.duckdb"],
-    ".csv or .csv.gz": [
-        "FIT --out labels.parquet",
-        "FIT --out labels.csv.zip",
-    ],
+    ".csv or .csv.gz": ["FIT --out labels.parquet", "FIT --out labels.csv.zip"],
     "not compressed": ["FIT --report page.html.gz"],
     "read-only": ["FIT --out closed.csv --force"],
-    "no folder": [
-        "FIT --out none/new.csv",
-        "FIT --out votes.csv/new.csv",
-    ],
+    "no folder": ["FIT --out none/new.csv", "FIT --out votes.csv/new.csv"],
     "not a regular file": [
         "FIT --out folder",
         "FIT --out /dev/full",
@@ -100,10 +94,7 @@ REFUSED = {
     "link to nothing": ["FIT --out circle"],
     "cannot write": ["FIT --out /proc/new.csv"],
     "too long": [f"FIT --out {'x' * 260}"],
-    "one table": [
-        "FIT --out - --json -",
-        "FIT --save -",
-    ],
+    "one table": ["FIT --out - --json -", "FIT --save -"],
     "not an unelisa": ["predict votes.csv votes.csv"],
     "nested too deeply": ["phenotype cdm --config deep.toml"],
     "larger than a configuration": ["phenotype cdm --config large.toml"],
@@ -111,10 +102,7 @@ REFUSED = {
     "unknown file extension": ["FIT --truth model.npz"],
     "three different": ["FIT --item ann --voter ann --vote ann"],
     "no column 'mrn'": ["FIT --item mrn"],
-    "number of bytes": [
-        f"FIT --memory {'9' * 400}",
-        "FIT --memory 0",
-    ],
+    "number of bytes": [f"FIT --memory {'9' * 400}", "FIT --memory 0"],
     "two labels": ["FIT --labels yes"],
     "no setting": ["FIT --set __class__=1"],
     "no method": ["fit votes.csv --method \x1b[2J"],

@@ -29,10 +29,7 @@ def test_both_games_are_read_in_their_own_order_and_an_error_abstains(logs):
     ("line", "winner"),
     [
         ('{"item": 1, "judge": "x", "winner": "B"}', 1),
-        (
-            '{"id": 1, "annotator": "x", "model_1": "a", "model_2": "b", "preference": 1.2}',
-            0,
-        ),
+        ('{"id": 1, "annotator": "x", "model_1": "a", "model_2": "b", "preference": 1.2}', 0),
         ('{"id": 1, "judge": "x", "model_a": "p", "model_b": "q", "winner": "q"}', 1),
         ('{"id": 1, "model_a": "p", "model_b": "q", "winner": "model_b"}', 1),
         ('{"id": 1, "judge": "x", "model_a": "p", "model_b": "q", "winner": "tie (bothbad)"}', 2),

@@ -20,10 +20,7 @@ SAMPLE = '{"eval": {}, "samples": [{"id": 1, "scores": '
         (ARGILLA + '"Xylophon7"}', "'responses' must be a list"),
         (ARGILLA + '{"q": "Xylophon7"}}', "'q' must be a list"),
         (ARGILLA + '{"q": [{"value": "Xylophon7"}]}}', "it has no 'user_id'"),
-        (
-            ARGILLA + '[{"user_id": 1, "values": {"q": "Xylophon7"}}]}',
-            "answer must be an object",
-        ),
+        (ARGILLA + '[{"user_id": 1, "values": {"q": "Xylophon7"}}]}', "answer must be an object"),
         (LABELS + "[{}]}]", "it has no 'completed_by'"),
         (LABELS + "7}]", "'annotations' must be a list"),
         (LABELS + '[{"completed_by": 1, "result": "Xylophon7"}]}]', "'result' must be a list"),

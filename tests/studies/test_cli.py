@@ -143,10 +143,7 @@ def test_a_study_runs_once_writes_its_page_and_is_shown_again(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (
-            ("tables", "--sampler", "honest"),
-            "must be one of paper, mixed, found 'honest'",
-        ),
+        (("tables", "--sampler", "honest"), "must be one of paper, mixed, found 'honest'"),
         (("tables", "--graph", "dense"), "--graph must be one of half, full, tree"),
         (("tables", "--cells", "low-82"), "no cell matches"),
         (("tables", "--methods", "tarot"), "the study has no method 'tarot'"),

@@ -330,11 +330,7 @@ def test_a_method_depends_on_its_kernels_and_not_on_the_report():
         return {module for module, name in found if fingerprints._define(module, name)}
 
     ours, plain = reach(LatentIsing), reach(MajorityVote)
-    assert {
-        "unelisa.latent.prior",
-        "unelisa.kernels.consensus",
-        "unelisa.votes.blocks",
-    } <= ours
+    assert {"unelisa.latent.prior", "unelisa.kernels.consensus", "unelisa.votes.blocks"} <= ours
     assert "unelisa.latent.prior" not in plain | reach(DawidSkene)
     assert not any(module.startswith(("unelisa.report", "unelisa.cli")) for module in ours)
 

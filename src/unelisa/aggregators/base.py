@@ -11,13 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from unelisa.aggregators.identifiability import check_identifiability
-from unelisa.aggregators.known import (
-    Remembering,
-    number_codes,
-    read_gold,
-    read_prior,
-    repeat_rows,
-)
+from unelisa.aggregators.known import Remembering, number_codes, read_gold, read_prior, repeat_rows
 from unelisa.errors import ExpertsWarning, ModelError, warn_user
 from unelisa.estimator import VotesEstimator, fit_aside
 from unelisa.progress import show_fit, until

@@ -19,11 +19,7 @@ from unelisa.votes.blocks import ItemBlocks
 TIED_FITS = "a tie: fits of nearly equal likelihood"
 
 
-@stored(
-    prevalence_="coin | chance[classes]",
-    lower_bound_="float[steps]",
-    n_iter_="count",
-)
+@stored(prevalence_="coin | chance[classes]", lower_bound_="float[steps]", n_iter_="count")
 class EMAggregator(ConfusionAggregator, PosteriorAggregator):
     """Base of the models whose confusions are estimated by EM from several starts."""
 

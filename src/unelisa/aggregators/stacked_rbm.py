@@ -9,13 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from unelisa.aggregators.base import Floats
-from unelisa.aggregators.confusions import (
-    COINS,
-    LEAST_VARYING,
-    find_fits,
-    fit_coins,
-    start_at,
-)
+from unelisa.aggregators.confusions import COINS, LEAST_VARYING, find_fits, fit_coins, start_at
 from unelisa.aggregators.orientation import Orient, PosteriorAggregator, pool_votes
 from unelisa.errors import ModelError
 from unelisa.schema import stored
@@ -111,10 +105,7 @@ def climb(block: NDArray[Any], layers: Sequence[Layer]) -> Floats:
 
 
 def stack_machines(
-    states: NDArray[np.int8],
-    hidden: Sequence[int] | None,
-    steps: int,
-    rng: np.random.Generator,
+    states: NDArray[np.int8], hidden: Sequence[int] | None, steps: int, rng: np.random.Generator
 ) -> list[Layer]:
     """Return the layers from the votes to a single unit, sizes given or found by `count_units`."""
     layers: list[Layer] = []

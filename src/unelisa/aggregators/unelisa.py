@@ -19,12 +19,7 @@ from unelisa.errors import (
     VotesWarning,
     warn_user,
 )
-from unelisa.paper.em import (
-    Reliability,
-    best_reliability,
-    estimate_reliability,
-    weigh_posterior,
-)
+from unelisa.paper.em import Reliability, best_reliability, estimate_reliability, weigh_posterior
 from unelisa.paper.experts import ExpertSelector, measure_agreement, select_experts, split_polarity
 from unelisa.paper.ising import Edge, EdgeRule
 from unelisa.paper.neighborhood import Penalty

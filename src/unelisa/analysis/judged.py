@@ -11,13 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from unelisa.aggregators import Aggregator
-from unelisa.aggregators.base import (
-    ROUNDING,
-    as_chances,
-    find_best,
-    name_status,
-    pick_classes,
-)
+from unelisa.aggregators.base import ROUNDING, as_chances, find_best, name_status, pick_classes
 from unelisa.analysis.rate import ask_model
 from unelisa.analysis.scoring import (
     bound_frequency,

@@ -16,12 +16,7 @@ from unelisa.analysis.judged import Judged
 from unelisa.analysis.suggestions.advice import find_smaller_panel
 from unelisa.cli import options
 from unelisa.cli.fitting import LONGEST_FAMILIES, fit_model, tell_worst
-from unelisa.cli.leaderboards import (
-    describe_means,
-    fill_table,
-    show_without_labels,
-    tabulate_means,
-)
+from unelisa.cli.leaderboards import describe_means, fill_table, show_without_labels, tabulate_means
 from unelisa.cli.screen import (
     busy,
     figure,

@@ -244,10 +244,7 @@ def find_doubt(people: Persons, flagged: NDArray[np.bool_]) -> str | None:
 
 
 def _compare_groups(
-    labeled: Labeled,
-    people: Persons,
-    onset: NDArray[np.float64] | None,
-    utilization: str | None,
+    labeled: Labeled, people: Persons, onset: NDArray[np.float64] | None, utilization: str | None
 ) -> list[Row]:
     """Return the table of cases and others among the eligible patients."""
     able, female = people.eligible, None

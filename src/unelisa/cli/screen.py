@@ -195,10 +195,7 @@ def list_names(names: Sequence[object], most: int) -> Text:
 
 
 def make_table(
-    columns: Mapping[str, Any],
-    rows: Iterable[Sequence[Any]],
-    space: int = 1,
-    **looks: Any,
+    columns: Mapping[str, Any], rows: Iterable[Sequence[Any]], space: int = 1, **looks: Any
 ) -> Table:
     """Return a table, the columns of which have little space between them, to fit 80.
 

@@ -200,11 +200,7 @@ class AnchorModel:
 
 
 def fit_anchors(
-    counts: Counts,
-    log_use: Floats,
-    start: Floats,
-    expected: float | None,
-    known: NDArray[np.int8],
+    counts: Counts, log_use: Floats, start: Floats, expected: float | None, known: NDArray[np.int8]
 ) -> AnchorModel:
     """Return the anchor model by EM, initialized by `start`, which is larger for likely cases.
 

@@ -278,11 +278,7 @@ def share_errors(correlation: float) -> float:
 
 
 def doubt_ppv(
-    ppv: Estimate,
-    flagged: float,
-    cases: float,
-    error: float,
-    stated: tuple[float, float] | None,
+    ppv: Estimate, flagged: float, cases: float, error: float, stated: tuple[float, float] | None
 ) -> Estimate:
     """Return a PPV whose interval includes what a shared error does, given a stated prevalence.
 

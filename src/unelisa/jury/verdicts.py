@@ -317,10 +317,7 @@ class Panel:
             f"{judge[:60]!r} {count} ({why})"
             for (judge, why), count in self.failures.most_common(5)
         )
-        warn_user(
-            f"judgments that failed count as abstentions ({total}): {most}",
-            VotesWarning,
-        )
+        warn_user(f"judgments that failed count as abstentions ({total}): {most}", VotesWarning)
 
     def name_items(self) -> list[str]:
         """Return the answers' names, as short as distinguishes them.

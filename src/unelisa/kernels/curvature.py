@@ -116,13 +116,7 @@ def _finish_rare(usual: NDArray[np.int8], out: Floats) -> None:
 
 @kernel
 def _add_curvature(
-    items: Items,
-    batch: Regressions,
-    q: int,
-    steps: Integers,
-    floor: float,
-    h: Buffer,
-    out: Floats,
+    items: Items, batch: Regressions, q: int, steps: Integers, floor: float, h: Buffer, out: Floats
 ) -> float:
     """Add to `out` the curvature of regression q over chunks first, first + stride, ...; below."""
     n_items, s = items.votes.shape[1], batch.voters[q]

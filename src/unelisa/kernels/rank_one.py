@@ -10,12 +10,7 @@ Floats = NDArray[np.float64]
 
 @kernel
 def descend_rank_one(
-    covariance: Floats,
-    precision: Floats,
-    bound: Floats,
-    start: Floats,
-    max_iter: int,
-    tol: float,
+    covariance: Floats, precision: Floats, bound: Floats, start: Floats, max_iter: int, tol: float
 ) -> tuple[Floats, int]:
     """Return v that minimizes sum_{s<t} w_st (r_st - v_s v_t)^2, and the number of sweeps.
 

@@ -362,11 +362,7 @@ def tally_agreement(listed: Listed, shares: Floats, n_voters: int) -> tuple[Floa
 
 @kernel
 def split_votes(
-    listed: Listed,
-    gold: Codes,
-    weights: Floats,
-    n_classes: int,
-    only_gold: bool,
+    listed: Listed, gold: Codes, weights: Floats, n_classes: int, only_gold: bool
 ) -> tuple[Floats, Floats]:
     """Return [s, said, meant], the voters' votes split as the weight on their items is.
 

@@ -26,13 +26,7 @@ from unelisa.kernels.consensus import infer_states, normalize_voters, step_voter
 from unelisa.latent import prior
 from unelisa.latent.crowd import Crowd
 from unelisa.latent.reading import DECIDE, TWO_READINGS, Caution, Correction, Links, Reading
-from unelisa.latent.repeats import (
-    MOSTLY,
-    Compared,
-    Repeaters,
-    compare_voters,
-    find_repeaters,
-)
+from unelisa.latent.repeats import MOSTLY, Compared, Repeaters, compare_voters, find_repeaters
 from unelisa.latent.trust import LOSS
 from unelisa.progress import each, until
 from unelisa.schema import stored
@@ -68,7 +62,7 @@ class Consensus:
         return len(self.log_classes)
 
     @property
-    def parameters(self) -> tuple[Floats, ...]:
+    def parameters(self) -> tuple[Floats, Floats]:
         """What a pass needs, besides the votes: the logs that an answer adds, and the states'."""
         norms = normalize_voters(self.weights, self.biases, self.ease)
         agree = np.eye(self.n_classes)[:, :, None] * self.ease

@@ -31,13 +31,7 @@ from unelisa.errors import UnelisaWarning
 from unelisa.outputs import make_plain
 from unelisa.report.answer import describe_answer, list_cautions, list_checks
 from unelisa.report.drawing import describe_graph
-from unelisa.report.voters import (
-    Network,
-    estimate_rates,
-    list_voters,
-    rank_voters,
-    selects_experts,
-)
+from unelisa.report.voters import Network, estimate_rates, list_voters, rank_voters, selects_experts
 from unelisa.report.wording import show_name
 from unelisa.votes.coding import encode_classes
 

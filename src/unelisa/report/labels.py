@@ -137,10 +137,7 @@ def plan_files(inputs: Sequence[Path], folder: Path) -> list[tuple[Path, Path]]:
 
 
 def label_file(
-    model: Aggregator,
-    pair: tuple[Path, Path],
-    coding: CodingChoice,
-    item: str | None = None,
+    model: Aggregator, pair: tuple[Path, Path], coding: CodingChoice, item: str | None = None
 ) -> int:
     """Write the labels of a Parquet file of votes to another; return the number of items.
 

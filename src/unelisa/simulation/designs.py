@@ -172,10 +172,7 @@ def design_graph(
 
 
 def sample_ising(
-    model: Ising,
-    n_items: int,
-    sampler: Sampler = "tempering",
-    random_state: RandomState = None,
+    model: Ising, n_items: int, sampler: Sampler = "tempering", random_state: RandomState = None
 ) -> Sample:
     """Return ``n_items`` states drawn from an Ising model.
 

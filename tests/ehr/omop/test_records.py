@@ -93,7 +93,7 @@ ATLAS = {
         "CriteriaList": [
             {"ConditionOccurrence": {"CodesetId": 0, "Age": {"Value": 18, "Op": "gte"}}},
             {"Measurement": {"CodesetId": 0, "ValueAsNumber": {"Value": 6.5, "Op": "gt"}}},
-        ],
+        ]
     },
 }
 

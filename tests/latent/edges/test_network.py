@@ -105,9 +105,7 @@ def test_scores_of_pairs_at_the_true_network_are_standard_normal():
 
 
 VOTES = hnp.arrays(
-    np.int8,
-    st.tuples(st.integers(2, 40), st.just(N_VOTERS)),
-    elements=st.sampled_from([-1, 0, 1]),
+    np.int8, st.tuples(st.integers(2, 40), st.just(N_VOTERS)), elements=st.sampled_from([-1, 0, 1])
 )
 
 

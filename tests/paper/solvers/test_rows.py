@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 
 import naive_solver
-from naive_rows import (
-    all_scores_of,
-    assert_square,
-    batch_of,
-    counted_of,
-    point_of,
-    square_of,
-)
+from naive_rows import all_scores_of, assert_square, batch_of, counted_of, point_of, square_of
 from places import write_blocks
 from unelisa.kernels.l1_logistic import CHUNK
 from unelisa.paper.solvers import L1Problem, base

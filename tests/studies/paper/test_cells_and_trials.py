@@ -14,14 +14,7 @@ import numpy as np
 import pytest
 
 from studies.paper import trials
-from studies.paper.cells import (
-    CELLS,
-    PUBLISHED,
-    Trial,
-    find_cell,
-    list_trials,
-    seed_trial,
-)
+from studies.paper.cells import CELLS, PUBLISHED, Trial, find_cell, list_trials, seed_trial
 from studies.paper.tables import tabulate_study
 from studies.paper.trials import (
     COLUMNS,

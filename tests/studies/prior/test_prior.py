@@ -8,14 +8,7 @@ from scipy.optimize import approx_fprime
 from scipy.special import expit, logit
 
 from studies.prior import fits
-from studies.prior.fits import (
-    SAFETY,
-    Labels,
-    Outcome,
-    fit_powers,
-    fit_trust,
-    measure_outcome,
-)
+from studies.prior.fits import SAFETY, Labels, Outcome, fit_powers, fit_trust, measure_outcome
 from studies.prior.page import holds, is_too_sure, mean_of, render_prior
 from studies.prior.runs import (
     FITTED,

@@ -10,12 +10,7 @@ from studies.replay.page import render_replay
 from studies.replay.policies import OURS, POLICIES, Market, buy_for_entropy, buy_for_fewest
 from studies.replay.recordings import draw_recording
 from studies.replay.runs import draw_first, replay, score_votes
-from studies.replay.summary import (
-    compare_areas,
-    compare_needs,
-    measure_area,
-    measure_need,
-)
+from studies.replay.summary import compare_areas, compare_needs, measure_area, measure_need
 from unelisa.simulation.designs import simulate_classes
 from unelisa.sources.labels import KnownLabels
 from unelisa.votes import Votes

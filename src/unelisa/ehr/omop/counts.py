@@ -20,14 +20,7 @@ from unelisa.ehr.omop.records import (
     list_patients,
     list_spans,
 )
-from unelisa.ehr.omop.requests import (
-    DOMAINS,
-    NO_SCREEN,
-    CountRequest,
-    Day,
-    Request,
-    parse_all,
-)
+from unelisa.ehr.omop.requests import DOMAINS, NO_SCREEN, CountRequest, Day, Request, parse_all
 from unelisa.errors import RecordsError, UnelisaWarning, warn_user
 from unelisa.memory import refuse_beyond
 

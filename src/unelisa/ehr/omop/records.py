@@ -11,14 +11,7 @@ from operator import ge, gt, le, lt, or_
 from typing import Any
 
 from unelisa.ehr.omop.database import OmopTables, explain_engine
-from unelisa.ehr.omop.requests import (
-    DOMAINS,
-    UTILIZATIONS,
-    CountRequest,
-    Domain,
-    Request,
-    Window,
-)
+from unelisa.ehr.omop.requests import DOMAINS, UTILIZATIONS, CountRequest, Domain, Request, Window
 
 _DAY = 8  # digits of YYYYMMDD
 

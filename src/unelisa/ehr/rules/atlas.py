@@ -98,10 +98,7 @@ _CRITERIA: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "ObservationPeriod": ("period_type", {"PeriodLength": "length", "AgeAtStart": "age"}),
     "ConditionEra": ("condition", {**_ERA, "OccurrenceCount": "condition_occurrence_count"}),
-    "DrugEra": (
-        "drug",
-        {**_ERA, "OccurrenceCount": "drug_exposure_count", "GapDays": "gap_days"},
-    ),
+    "DrugEra": ("drug", {**_ERA, "OccurrenceCount": "drug_exposure_count", "GapDays": "gap_days"}),
     "DoseEra": ("drug", {**_ERA, "DoseValue": "dose_value", "Unit": "unit_concept_id"}),
 }
 _WITHOUT_END = {"procedure_occurrence", "measurement", "observation", "death", "specimen"}

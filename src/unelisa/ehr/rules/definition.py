@@ -19,13 +19,7 @@ from unelisa.ehr.counts import CountTable
 from unelisa.errors import ModelError
 
 Flags = NDArray[np.bool_]
-SIGNS = {
-    ">=": np.greater_equal,
-    ">": np.greater,
-    "<=": np.less_equal,
-    "<": np.less,
-    "=": np.equal,
-}
+SIGNS = {">=": np.greater_equal, ">": np.greater, "<=": np.less_equal, "<": np.less, "=": np.equal}
 _TOKEN = re.compile(
     r"""\s*(?: (?P<mark> >=|<=|>|<|={1,2}|[(),])
           | "(?P<quoted>[^"]+)"

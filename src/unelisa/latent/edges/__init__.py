@@ -15,20 +15,8 @@ from unelisa.errors import VotesError
 from unelisa.kernels.tally import weigh_ballots
 from unelisa.kernels.threads import one_blas_thread
 from unelisa.latent.crowd import Crowd
-from unelisa.latent.edges.network import (
-    Newton,
-    PseudoLikelihood,
-    learn_weight_slab,
-    slab_penalty,
-)
-from unelisa.latent.edges.search import (
-    Search,
-    Start,
-    fit_pilot,
-    propose_starts,
-    resembles,
-    warm_up,
-)
+from unelisa.latent.edges.network import Newton, PseudoLikelihood, learn_weight_slab, slab_penalty
+from unelisa.latent.edges.search import Search, Start, fit_pilot, propose_starts, resembles, warm_up
 from unelisa.latent.reading import DECIDE, TWO_READINGS, Caution, Correction, Links, Reading
 from unelisa.progress import each, until
 from unelisa.schema import stored

@@ -33,13 +33,7 @@ from unelisa.kernels.l1_logistic import (
     fill_residuals,
     list_rare,
 )
-from unelisa.kernels.tally import (
-    Bits,
-    add_complete,
-    add_incomplete,
-    pack_votes,
-    widen_votes,
-)
+from unelisa.kernels.tally import Bits, add_complete, add_incomplete, pack_votes, widen_votes
 from unelisa.kernels.threads import one_blas_thread, run_threads
 from unelisa.votes.blocks import Block, ItemBlocks, WholeTable, as_dense, mark_starts, tally_votes
 
@@ -252,11 +246,7 @@ class Rows:
         return Sums(*self._sum(measure_scores, self.rare, batch, precise))
 
     def curvatures(
-        self,
-        batch: Regressions,
-        counts: Integers | None,
-        floors: Floats,
-        sample: int = SAMPLE,
+        self, batch: Regressions, counts: Integers | None, floors: Floats, sample: int = SAMPLE
     ) -> tuple[Floats, Floats]:
         """Return the regressions' summed curvatures, see `add_curvatures`, and their mass.
 
