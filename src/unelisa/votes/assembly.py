@@ -163,7 +163,6 @@ def list_votes(table: LongVotes, votes: NDArray[np.int8], duplicates: Duplicates
 
 
 def _pick_rows(table: LongVotes, kept: NDArray[np.intp]) -> LongVotes:
-    """Return some votes of a long table."""
     items, voters = (names._replace(codes=names.codes[kept]) for names in table[:2])
     rows = kept if table.rows is None else table.rows[kept]
     return table._replace(items=items, voters=voters, rows=rows)
@@ -280,7 +279,6 @@ def settle(found: dict[Label, str], coding: CodingChoice, columns: Sequence[Colu
 
 
 def _find_order(columns: Sequence[Column], found: dict[Label, str]) -> CodingChoice:
-    """Return the order of ordered categories, without those that nobody voted for; or "auto"."""
     orders = {column.order for column in columns if column.order}
     if not orders:
         return "auto"

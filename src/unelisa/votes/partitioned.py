@@ -1,9 +1,7 @@
 """Dask collections: votes that stay in their partitions, and results that stay lazy.
 
-A partition is a NumPy array or a pandas frame of whole items. Passes run where the partitions are:
-only the labels found, sums over items and requested results are sent. With a `dask.distributed`
-client the partitions and all tasks are futures, so what a lost worker held is recomputed from its
-origin. Without a client, Dask's own threads do the work.
+Only labels, sums over items and requested results are sent. With a `dask.distributed` client, what
+a lost worker held is recomputed from its origin.
 """
 
 import sys
@@ -229,7 +227,6 @@ def _add_neighbors(*parts: Sums) -> Sums:
 
 
 def _weigh(value: Any) -> int:
-    """Return the approximate size of parameters in bytes."""
     if isinstance(value, np.ndarray):
         return int(value.nbytes)
     return sum(map(_weigh, value)) if isinstance(value, tuple | list) else 64
