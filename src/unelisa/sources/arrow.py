@@ -232,10 +232,7 @@ def _encode_texts(batch: Any) -> Any:
 
 
 def _measure_message(message: Any) -> tuple[int, int]:
-    """Return the rows and decompressed bytes of a message; its metadata is a flatbuffer.
-
-    A compressed buffer begins with its decompressed size, -1 where it is stored as it is.
-    """
+    """Return the rows of a message, whose metadata is a flatbuffer, and its decompressed bytes."""
     about = memoryview(message.metadata)
     table = _follow(about, _field(about, _follow(about, 0), 2))
     if message.type == "dictionary":
@@ -255,7 +252,6 @@ def _measure_message(message: Any) -> tuple[int, int]:
 
 
 def _follow(about: memoryview, place: int) -> int:
-    """Return where the offset at some place of a flatbuffer leads."""
     return int(place + struct.unpack_from("<I", about, place)[0])
 
 
