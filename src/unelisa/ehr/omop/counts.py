@@ -94,10 +94,7 @@ class Tallies:
 def reject_unmatched(
     names: Iterable[str], asked: Sequence[Request], propose: Callable[[Request], str], who: str = ""
 ) -> None:
-    """Reject a pattern without a match: a typing error would silently lose features.
-
-    `propose` says what to write instead, and `who` which patients were asked about.
-    """
+    """Reject a pattern without a match: a typing error would silently lose features."""
     for one in asked:
         if one.reach == "each" and not any(name.startswith(one.code) for name in names):
             raise RecordsError(
@@ -152,21 +149,20 @@ def read_omop(  # noqa: PLR0913 - what to count takes many words
     Parameters
     ----------
     database
-        Path of a DuckDB file; path of a folder with one Parquet or CSV file per table; address of
-        a PostgreSQL server (postgresql://user@host/name); or an Ibis connection to any engine.
+        Path of a DuckDB file; path of a folder with one Parquet or CSV file per table; address of a
+        PostgreSQL server (postgresql://user@host/name); or an Ibis connection to any engine.
     features
         What to count, written as the columns will be named: "ICD:714.0" a source code of a
-        condition, "ICD:714.%" every code that starts with 714., "ICD:714.+" those combined into
-        one feature, "CONCEPT:80809" a standard concept of a condition, "CONCEPT:80809+" it and all
-        its descendants, "NLP:joint swelling" affirmed mentions in notes, "NLP:%" all of them,
-        "RX:..." drugs, "LAB:..." measurements, "PROC:..." procedures and "OBS:..." observations by
-        concept number or name. "LAB:3004410>6.5" counts measured values above a number,
-        "RX.code:..." source codes, "RX.source:..." source concepts and "RX.era:..." eras.
+        condition, "ICD:714.%" every code that starts with 714., "ICD:714.+" those combined into one
+        feature, "CONCEPT:80809" a standard concept of a condition, "CONCEPT:80809+" it and its
+        descendants, "NLP:joint swelling" affirmed mentions in notes, "NLP:%" all of them, "RX:..."
+        drugs, "LAB:..." measurements, "PROC:..." procedures and "OBS:..." observations by concept
+        number or name. "LAB:3004410>6.5" counts measured values above a number, "RX.code:..."
+        source codes, "RX.source:..." source concepts and "RX.era:..." eras.
     utilization
         Amount of care per patient: "note_count", "visit_count", or None for no such column.
     entry
-        Features of which a patient must have at least one to be included; by default all patients
-        are.
+        Features of which a patient must have at least one; by default all patients are included.
     window
         First and last day that count, as dates or "2001-12-31"; None leaves an end open.
     index, before, after
@@ -178,7 +174,7 @@ def read_omop(  # noqa: PLR0913 - what to count takes many words
         patients with one of the features `among` (by default of all patients) have them.
     schema, vocabulary_schema
         Schema of the OMOP tables on a server, such as "cdm", and that of the tables concept and
-        concept_ancestor if they are in another one.
+        concept_ancestor if it is another one.
 
     Returns
     -------
@@ -263,11 +259,7 @@ class _Counter:
         return count_contacts(self.tables, use, window, self.spans)
 
     def leave_out_rare(self) -> tuple[CountRequest, dict[str, tuple[int, int]]]:
-        """Return the request with the features of patterns that are frequent enough, and how many.
-
-        The paper leaves out concepts in fewer than 5 % of the notes that mention the disease, here
-        of the patients who have one of the features `among`.
-        """
+        """Return the request with the frequent features of patterns, and how many there are."""
         request, (share, among, fewest) = self.request, self.request.screen
         patterns = [one for one in request.features if one.reach == "each"]
         if (share == 0 and fewest == 1) or not patterns:
@@ -335,10 +327,7 @@ class _Counter:
 def find_related(
     tables: OmopTables, request: CountRequest, anchors: Sequence[Request]
 ) -> list[str]:
-    """Return the features that count some of the records that an anchor counts.
-
-    A concept shares them with its descendants, and with the source codes that are mapped to it.
-    """
+    """Return the features that share records with an anchor, such as its descendants."""
     related: list[str] = []
     names = [one.column for one in anchors]
     for table in dict.fromkeys(find_base(tables, one.domain).table for one in anchors):
@@ -371,7 +360,6 @@ def _fetch(expression: Any) -> Iterator[Any]:
 
 
 def _sort_persons(found: Sequence[Integers]) -> Integers:
-    """Return the patients in order; reject an empty table and repeated patients."""
     persons: Integers = np.sort(np.concatenate([np.empty(0, dtype=np.int64), *found]))
     if len(persons) == 0:
         raise RecordsError(

@@ -82,10 +82,7 @@ def describe_persons(
     window: Window,
     spans: Any | None = None,
 ) -> Persons:
-    """Return who was observed in the window, who can have the disease, and sex and age.
-
-    `spans` are the days around an index day that count, as in `records.list_spans`.
-    """
+    """Return who was observed in the window, who can have the disease, and sex and age."""
     observed = None
     years: list[Any] = [float("nan") if day is None else float(day.year) for day in window]
     if "observation_period" in tables:
@@ -107,7 +104,6 @@ def describe_persons(
 
 
 def _observe(periods: Any, window: Window, spans: Any | None) -> Any:
-    """Return the first and last observed day that counts, per person."""
     low, high = window
     if spans is not None:
         near = {f"near_{name}": name for name in spans.columns if name != "person"}
@@ -144,7 +140,6 @@ def date_anchors(
 
 
 def _fetch(expression: Any, doing: str) -> "pd.DataFrame":
-    """Return dates per person."""
     import pandas as pd  # noqa: PLC0415 - only tables need it
 
     with explain_engine(doing):
@@ -257,13 +252,7 @@ def describe_groups(
     utilization: str | None = None,
     anchors: Sequence[str] = (),
 ) -> list[Row]:
-    """Return rows with a name, a kind, and a figure each of the cases and the others.
-
-    `known` has ages in years by name, and `female`, which is 1, 0 or NaN. A figure of kind
-    "quartiles" is a list of three numbers, one of kind "share" a share; None where it would single
-    out fewer than five patients. The features are the anchors and those that most cases, or most of
-    the others, have.
-    """
+    """Return rows with a name, a kind, and a figure (None for few patients) of cases and others."""
     groups = {"cases": cases, "others": ~cases}
     columns = [(name, name == "female", values) for name, values in known.items()]
     if utilization is not None:

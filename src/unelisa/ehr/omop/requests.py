@@ -146,11 +146,7 @@ def parse_request(text: str) -> Request:
 
 
 class Screen(NamedTuple):
-    """Which features of a pattern are too rare to be counted.
-
-    A feature is kept if at least this share, and this number, of the patients who have one of the
-    features `among` (of all patients, if there are none) have it.
-    """
+    """Which features of a pattern are too rare: by share and number of the patients `among`."""
 
     share: float
     among: tuple[Request, ...] = ()
@@ -235,7 +231,6 @@ class CountRequest:
         return replace(self, features=features, screen=NO_SCREEN)
 
     def _pick(self, column: str) -> Request:
-        """Return one feature of a pattern."""
         if not any(one.covers(column) for one in self.features):
             raise RecordsError(f"the feature {column[:60]!r} is required, but not requested")
         domain, _, code = column.partition(":")

@@ -1,9 +1,7 @@
 """Who belongs to a cohort of ATLAS: its definition evaluated on dated records, as Circe's SQL does.
 
-Events are a frame with one row per record and observation period that contains its start: `row`
-identifies the record, `person`, `start` and `end` (days since 1970; NaN if there is no end),
-`visit`, `concept`, and the `first` and `last` day of the period. A group holds for a record, not
-for one of its periods: Circe sums over them.
+Events have a row per record and observation period that contains its start: `row` is the record,
+`start` and `end` days since 1970, `first` and `last` the period's. Groups hold for records.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -146,7 +144,6 @@ def _last(
 def _holds(
     part: Occurrence | Demographics | Group, records: "_Records", events: "pd.DataFrame"
 ) -> Flags:
-    """Return whether a criterion holds for each event."""
     if isinstance(part, Demographics):
         return records.passes(events, part.filters)
     if isinstance(part, Occurrence):
@@ -160,7 +157,6 @@ def _holds(
 
 
 def _sum_records(events: "pd.DataFrame", values: NDArray[Any]) -> NDArray[Any]:
-    """Return the sum over the periods of each record, for each of them."""
     _, codes = np.unique(events["row"].to_numpy(), return_inverse=True)
     return np.asarray(np.bincount(codes, values, 1)[codes])
 
@@ -216,7 +212,6 @@ class _Records:
         return self._fetched[criterion]
 
     def _read(self, criterion: Criterion) -> "pd.DataFrame":
-        """Return the records of a kind with the concepts of a criterion."""
         table, columns = CRITERIA[criterion.domain], _list_columns(criterion)
         records = self._tables.take(table.name, **columns)
         records = records.filter(records.person.notnull() & records.start.notnull())
@@ -445,7 +440,6 @@ def _fetch(expression: Any, doing: str) -> "pd.DataFrame":
 
 
 def _number(days: "pd.Series[Any]") -> Floats:
-    """Return dates as days since 1970; NaN if missing."""
     import pandas as pd  # noqa: PLC0415 - only tables need it
 
     known = pd.to_datetime(days).to_numpy().astype("datetime64[D]")

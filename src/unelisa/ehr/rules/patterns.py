@@ -1,15 +1,12 @@
 """How rules overlap, and what sites' tables of their patterns say of them.
 
-A rule that contains another one is of its family. A pattern is a combination of rules; charts that
-settle what the rules disagree on are drawn by patterns. A site's table has a row per pattern c of k
-rules, 2^k in all, and nothing about a patient: counts below a threshold are written as "<10". They
-follow the model of Hui and Walter (1980): at site A
+A pattern is a combination of k rules; a site's table has its 2^k counts. Hui and Walter (1980):
 
-    E n_c = N_A (pi_A prod_r S_r(c_r) + (1 - pi_A) prod_r F_r(c_r)),
+    E n_c = N_A (pi_A prod_r S_r(c_r) + (1 - pi_A) prod_r F_r(c_r))
 
-where S_r(1) is the sensitivity of rule r and F_r(0) its specificity. Each site has a prevalence
-pi_A; the sites share the accuracies, or have their own. EM replaces a suppressed count by its
-expectation: Poisson, at least 1, and below the threshold.
+at site A with prevalence pi_A, sensitivity S_r(1) and specificity F_r(0). EM replaces a suppressed
+count ("<10") by its expectation: Poisson, at least 1, below the threshold. Rules of which one
+contains the other are a family.
 """
 
 from collections.abc import Mapping, Sequence
@@ -55,9 +52,9 @@ class PatternTable(NamedTuple):
 
 
 class PatternFit(NamedTuple):
-    """Parameters and expected counts.
+    """Parameters and expected counts, of one fit or of several.
 
-    The last axes are sites, sites x rules, or sites x cells; several fits have one more axis.
+    The last axes are sites, sites x rules, or sites x cells.
     """
 
     prevalence: Floats
@@ -90,7 +87,6 @@ def list_patterns(n_rules: int) -> Flags:
 
 
 def _find_places(flags: Flags) -> NDArray[np.int64]:
-    """Return the place of each row's pattern in `list_patterns`."""
     return np.asarray(flags @ (1 << np.arange(flags.shape[1])[::-1]))
 
 
@@ -158,7 +154,6 @@ def find_obstacle(tables: Sequence[PatternTable], own: bool) -> str:
 
 
 def _guess(table: PatternTable) -> Floats:
-    """Return the counts, suppressed ones being half of their threshold."""
     return np.where(table.suppressed_below > 0, table.suppressed_below / 2, table.counts)
 
 
@@ -180,7 +175,6 @@ def fit_patterns(tables: Sequence[PatternTable], own: bool = False) -> PatternFi
 
 
 def _run_em(counts: Floats, below: Floats, patterns: Flags, own: bool) -> PatternFit:
-    """Return the fits; counts and thresholds are sets x sites x cells."""
     n_sets, n_sites, _ = counts.shape
     hidden = below > 0
     known = np.where(hidden, below / 2, counts)
@@ -249,11 +243,9 @@ def evaluate_patterns(
 ) -> Any:
     """Return the figures of each rule at each site, with intervals, as a pandas table.
 
-    Columns site, prevalence and rule, then those of `evaluate_rules`. Intervals are those of a
-    parametric bootstrap; they assume that the model holds: rules that err together make them too
-    narrow. `fit` is the p value of a test of that, NaN if there is nothing to test. Where the model
-    is not identified all figures are NaN, and `reason` says why; so are those of all but one rule
-    of a family, of which the fit uses the one that flags most.
+    The parametric bootstrap assumes that the model holds: rules that err together make intervals
+    too narrow. `fit` is the p value of a test of that. What is not identified is NaN, with a
+    `reason`.
     """
     _check_same(tables)
     obstacle = find_obstacle(tables, own)
@@ -280,8 +272,7 @@ def evaluate_patterns(
 def test_fit(fit: PatternFit, tables: Sequence[PatternTable], own: bool) -> float:
     """Return the p value of G^2 = 2 sum n log(n / E n), which is chi^2 if the model holds.
 
-    Of the cells of s sites, s (2^k - 1) are free, and the model has s + 2 k parameters, or s (1 + 2
-    k) if `own`. NaN if these are as many.
+    Of the cells of s sites, s (2^k - 1) are free; s + 2 k parameters, or s (1 + 2 k) if `own`.
     """
     n_sites, n_rules = len(tables), tables[0].patterns.shape[1]
     n_parameters = n_sites * (1 + 2 * n_rules) if own else n_sites + 2 * n_rules
@@ -378,10 +369,7 @@ def _tabulate(
 
 
 def measure_overlap(flags: Flags) -> Floats:
-    """Return the share of each rule's patients (rows) whom each rule (columns) flags.
-
-    NaN for a rule that flags nobody.
-    """
+    """Return the share of each rule's patients (rows) whom each rule (columns) flags, or NaN."""
     weights = flags.astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(weights.T @ weights / weights.sum(axis=0)[:, None])
@@ -426,10 +414,8 @@ def list_implications(patterns: Flags, counts: Floats) -> list[tuple[int, int]]:
 def describe_overlap(names: Sequence[str], flags: Flags) -> dict[str, Any]:
     """Return how many patients each rule flags, and how the rules overlap, as plain values.
 
-    No small number of patients in two rules can be worked out from these: an overlap of fewer than
-    `FEWEST_SHOWN` patients, or with fewer outside of it, is None and shares are whole percents;
-    patterns of fewer patients are None, and numbers of others, and of those on whom the rules
-    disagree, are multiples of `FEWEST_SHOWN`.
+    No small number of patients follows from these: what is below `FEWEST_SHOWN`, inside or outside,
+    is None, shares are whole percents and other numbers multiples of it.
     """
     shares = _hide_small(measure_overlap(flags), flags.sum(axis=0))
     patterns, counts = np.unique(flags, axis=0, return_counts=True)
@@ -469,11 +455,7 @@ def _round_down(n: Any) -> int:
 
 
 def draw_by_pattern(flags: Flags, n: int, rng: np.random.Generator) -> ChartSample:
-    """Return about n patients, as many of each pattern of rules as there are, and shares drawn.
-
-    Rules disagree in most patterns, so most of these charts distinguish the rules; the shares let
-    all of them stand for all patients.
-    """
+    """Return about n patients, as many of each pattern of rules as there are, and shares drawn."""
     _, codes, sizes = np.unique(flags, axis=0, return_inverse=True, return_counts=True)
     taken = np.zeros_like(sizes)
     # small patterns are taken whole, and the others share what is left
