@@ -1,8 +1,4 @@
-"""Files of JSON as a stream of records: documents, lines and Inspect's archives (.eval).
-
-Only one record is in memory at a time. What is absent from a record, or of another kind, becomes
-one sentence.
-"""
+"""JSON files as records, one in memory at a time: documents, lines and archives (.eval)."""
 
 import json
 import re
@@ -172,13 +168,11 @@ class _Records:
             yield check_object(found, place)
 
     def _count_lines(self) -> int:
-        """Return the number of the present line."""
         self._line += self._text.count("\n", self._counted, self._place)
         self._counted = self._place
         return self._line
 
     def _peek(self) -> str:
-        """Return the next character that is not blank; nothing at the end."""
         while True:
             rest = _BLANK.match(self._text, self._place)
             self._place = rest.end() if rest else self._place
@@ -220,8 +214,7 @@ class _Records:
 def read_archive(path: Path) -> Iterator[Record]:
     """Yield every sample of an archive as a log with that sample alone.
 
-    The summaries hold the scores. The samples themselves, with all their messages, are read only
-    where there are none, where a person edited a score, or where a summary leaves out a panel.
+    Samples are read only where their summary lacks scores, a person's edit, or a panel.
     """
     try:
         with path.open("rb") as raw, zipfile.ZipFile(raw) as archive:

@@ -123,9 +123,8 @@ def name_grades(
 ) -> Named:
     """Return the label of every grade, and their coding.
 
-    Marks that mean pass or fail become these two words (three with partial, which is between them).
-    Scores of 0 and 1 are fail and pass; a few whole or half scores are ordered classes; with a
-    `cut`, the lowest score that passes, all scores are pass or fail. Other labels stay as they are.
+    Marks become pass and fail, with partial between them; so do 0 and 1, and with a `cut` all
+    scores. A few whole or half scores are ordered classes; other labels stay as they are.
     """
     found: list[Any] = [*grades]
     if not _keep_letters(grades, coding):
@@ -209,8 +208,8 @@ def suggest_cut(numbers: Sequence[float]) -> float:
 def find_mixed(ranges: Mapping[str, Range]) -> tuple[str, str] | None:
     """Return two judges on different scales, the narrowest and the widest; None if there are none.
 
-    A judge is on a narrower scale if its best score fits the next smaller one of the usual scales
-    (0 to 1, to 5, to 10, to 100) and is at most half of the other's.
+    A scale is narrower if its best score fits the next smaller of the usual scales (0 to 1, 5, 10
+    or 100) and is at most half of the other's.
     """
     known = {name: one for name, one in ranges.items() if one.n >= _ENOUGH}
     if len(known) < 2:

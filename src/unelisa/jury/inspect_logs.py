@@ -47,7 +47,6 @@ def _is_score(column: str) -> bool:
 
 
 def _read_row(row: Record) -> Iterator[Verdict]:
-    """Yield the verdicts of a row of `samples_df`."""
     system = take_first(row, ("model", "eval_id", "log"))
     repeat = take_first(row, ("sample_id",)) or f"{row.get('eval_id')} {row.get('epoch')}"
     item, task = require(row, ("id",)), row.get("task_name")

@@ -1,8 +1,7 @@
 """Inside Inspect AI: a reducer that weighs a panel's grades, and a metric with an interval.
 
-Inspect finds this module by its entry point: `inspect eval --epochs-reducer unelisa/panel` and
-`model_graded_qa(model=[...], reducer="unelisa/panel")` work where unelisa is installed. Inspect
-loads the entry points of other packages only for names that begin with the package's.
+Inspect finds this module by its entry point, for names that begin with the package's:
+`reducer="unelisa/panel"`.
 """
 
 import math
@@ -32,12 +31,9 @@ def reduce_panel(
     weights: list[float] | None = None,
     value_to_float: ToFloat = value_to_float(),  # noqa: B008 - Inspect's own default
 ) -> ScoreReducer:
-    """Return a reducer: the probability of a pass given the judges' log-odds, or the mean.
+    """Return a reducer: P(pass) = expit(sum_j w_j (2 x_j - 1)) with `weights`, otherwise the mean.
 
-    With `weights`, one for each judge of the panel (the logit of its accuracy, as `unelisa jury`
-    estimates it from earlier logs), P = expit(sum_j w_j (2 x_j - 1)). Without them, and over
-    epochs, which are answers and not judges, the mean. A grade that is missing does not count, and
-    without any the sample stays unscored.
+    The mean also over epochs, which are answers and not judges. A missing grade does not count.
     """
 
     def reduce(scores: list[Score]) -> Score:
@@ -68,8 +64,7 @@ def _list_vote(score: Score) -> Any:
 def pass_rate(level: float = 0.95, value_to_float: ToFloat = value_to_float()) -> Metric:  # noqa: B008
     """Return a metric: the mean score with its interval, a sample being one cluster of epochs.
 
-    Wilson's interval for scores of 0 and 1; otherwise the design effect of the scores' variance
-    makes the number of samples that it rests on.
+    Wilson's interval for 0 and 1; otherwise with the sample size that the design effect leaves.
     """
 
     def compute(scores: list[SampleScore]) -> dict[str, float]:

@@ -69,7 +69,6 @@ def _read_answers(annotation: Record) -> dict[Any, Any]:
 
 
 def _read_value(value: Any) -> list[Any]:
-    """Return the answers that a value holds; a path in a tree of labels is one of them."""
     if not isinstance(value, dict):
         return [] if value is None else [value]
     answer = take_first(value, _ANSWERS)

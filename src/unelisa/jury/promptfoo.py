@@ -1,7 +1,4 @@
-"""promptfoo: results as JSON or JSONL; assertions that a model grades are judges.
-
-`select-best` compares the answers of all providers to a test: the best is preferred to the others.
-"""
+"""promptfoo: results as JSON or JSONL; assertions that a model grades are judges."""
 
 import re
 from collections import Counter, defaultdict
