@@ -77,10 +77,7 @@ def write_opening(findings: Mapping[str, Any]) -> str:
 
 
 def describe_certificate(facts: Mapping[str, Any]) -> dict[str, str]:
-    """Return a certificate in words: what is guaranteed, for how many items, from which answers.
-
-    `facts` is what `unelisa certify --certificate` wrote.
-    """
+    """Return a certificate in words: what is guaranteed, for how many items, from which answers."""
     guarantee, drawn, silent = str(facts["guarantee"]), "all items", facts.get("n_unanswered")
     if above := facts.get("drawn_above"):
         drawn = f"the items whose label has a probability of at least {show_percent(above)}"

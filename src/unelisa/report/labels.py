@@ -34,12 +34,10 @@ def label_columns(judged: Judged, named: bool = True) -> tuple[str, ...]:
 
 
 def label_rows(judged: Judged, named: bool = True) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a table of labels, in the columns `label_columns`.
+    """Yield the rows of a table of labels, in the columns `label_columns`; empty where unknown.
 
-    The probability is that of the positive class (of the label, and then of every class, where
-    there are more than two), and empty for methods that give none. The expected accuracy is the
-    probability that the label is right: its mean is that of all labels. The ease is empty where it
-    is unknown. Without names, the first column is the row number, from 1.
+    The mean of the expected accuracy is that of all labels. Without names, rows are numbered from
+    1.
     """
     n = len(judged.scores)
     for low in range(0, n, CHUNK):
@@ -97,8 +95,8 @@ def pack_table(name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) 
 def pack_labels(judged: Judged, show_items: bool) -> Download | None:
     """Return the labels for the save button; None where they are too many for a page.
 
-    With `show_items`, or where items have no names but 0, 1, 2, ..., this is labels.csv as
-    `unelisa fit --out` writes it, byte for byte. Otherwise row numbers replace the names.
+    Without `show_items` row numbers replace the names; else this is `unelisa fit --out`, byte for
+    byte.
     """
     if len(judged.scores) > LARGEST:  # a row takes a byte at least
         return None
@@ -139,12 +137,9 @@ def plan_files(inputs: Sequence[Path], folder: Path) -> list[tuple[Path, Path]]:
 def label_file(
     model: Aggregator, pair: tuple[Path, Path], coding: CodingChoice, item: str | None = None
 ) -> int:
-    """Write the labels of a Parquet file of votes to another; return the number of items.
+    """Write the labels of a Parquet file of votes to another, batch by batch; return their number.
 
-    Votes are read and labels written batch by batch, so memory does not grow with the items.
-    Columns: item where the votes name it, otherwise row, counted from 1 in each file; label;
-    probability of the positive class (or of the label and of every class), expected accuracy and
-    ease where the method gives them.
+    Columns: item, otherwise row from 1; label; probability, expected accuracy and ease where given.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - only files need it
 

@@ -1,9 +1,7 @@
 """The report's pictures for notebooks: each function draws on matplotlib axes and returns them.
 
-The pictures show the report's numbers, from the same descriptions. `model` is a fitted aggregator,
-`X` are votes, `y` true labels that are known. Every function draws on the axes `ax`, by default on
-new ones. Colors are Okabe and Ito's: blue agrees with the truth, orange-red contradicts it, gray
-does not count. Contrarians also differ by shape; voters who repeat each other share another color.
+`model` is a fitted aggregator, `X` are votes, `y` true labels. Colors are Okabe and Ito's: blue
+agrees with the truth, orange-red contradicts it, gray does not count.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -298,7 +296,6 @@ def _axes(ax: "Axes | None") -> "Axes":
 
 
 def _name_positive(model: Aggregator) -> str:
-    """Return the user's word for the second of two classes."""
     return label_text(quote(model.classes_[1]))
 
 
