@@ -1,7 +1,6 @@
 """What an item is: its text, its picture or a few facts, from a table beside the votes.
 
-Cells are untrusted: they reach the page as text, and a picture only if it lies in the table's
-folder.
+Cells are untrusted: text is escaped, and a picture must lie in the table's folder.
 """
 
 from contextlib import suppress
@@ -106,7 +105,6 @@ def _read_columns(path: Path) -> tuple[dict[str, Any], Any]:
 
 
 def _measure(about: Any) -> int:
-    """Return the bytes of a Parquet table: a run of one value takes no space in the file."""
     groups = [about.row_group(k) for k in range(about.num_row_groups)]
     values = sum(part.column(c).num_values for part in groups for c in range(part.num_columns))
     return int(_CELL * values + sum(part.total_byte_size for part in groups))

@@ -1,11 +1,8 @@
 """The file of a review: one row per answer, on disk before the next item is shown.
 
-Rows are only appended; a changed answer is a new row, and `sources.labels` decides which rows
-count. Several reviewers may write at the same time: each takes its turn, reads what the others
-wrote, and claims the item that it asks about. A process that is killed leaves at most a torn last
-line, which the next turn cuts off; a complete row that only lacks its line feed stays. A turn never
-writes into a file that was replaced, deleted or edited since this process read it, or that another
-program keeps locked.
+Rows are only appended; a changed answer is a new row. Reviewers write in turns: each reads the
+others' rows and claims its item. A torn last line is cut off; a file that was replaced, edited or
+locked is not written to.
 """
 
 import csv
@@ -95,10 +92,7 @@ class GoldFile(Journal):
 
     @contextmanager
     def turn(self) -> Iterator[list[Answer]]:
-        """Keep other reviewers from writing; yield what they answered since the last turn.
-
-        `ModelError` if the file is not the one that was opened, is not as it was, or stays locked.
-        """
+        """Keep other reviewers from writing; yield what they answered since the last turn."""
         with ExitStack() as held:
             try:
                 _lock(self._handle, PATIENCE)
@@ -140,10 +134,7 @@ class GoldFile(Journal):
                 self.append(_write_row(self._header))
 
     def _read_on(self) -> bytes:
-        """Return what others wrote since the last turn, in whole lines.
-
-        `OSError` unless the path leads to this file, which begins as it was read.
-        """
+        """Return what others wrote since the last turn, in whole lines; `OSError` if edited."""
         found, change = None, ""
         with suppress(FileNotFoundError):
             found = self.path.stat()
@@ -172,7 +163,6 @@ class GoldFile(Journal):
         self._digest.update(text)
 
     def _is_whole(self, line: bytes) -> bool:
-        """Return whether a line lacks nothing but its line feed: a header, or an answer."""
         with suppress(ValueError, csv.Error):
             (row,) = csv.reader([line.decode("utf-8")], strict=True)
             return self._is_answer(row) or not (self._rows or row != self._header)
@@ -183,7 +173,6 @@ class GoldFile(Journal):
         return len(row) == len(Answer._fields) and row[0] in items and row[1] in labels
 
     def _parse(self, text: bytes) -> list[Answer]:
-        """Return the answers of whole lines; the first line of the file is its header."""
         try:
             rows = list(csv.reader(io.StringIO(text.decode("utf-8"), newline=""), strict=True))
         except (ValueError, csv.Error):

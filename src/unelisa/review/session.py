@@ -1,8 +1,7 @@
 """One reviewer's session: which item comes next, what was answered, and the progress so far.
 
-Others may write into the same file at the same time; their answers are read before each question.
 Every fifth question is a check if there are several reviewers: an item on which they disagree, or
-one that only others have labeled. All other questions follow the order of the pool.
+one that only others have labeled. All others follow the order of the pool.
 """
 
 import threading
@@ -82,7 +81,6 @@ class Session:
         return Known(labels, sampled)
 
     def _settle(self) -> dict[int, int | None]:
-        """Return the place of every answered item's label; None without one."""
         return settle_answers((x.item, x.label, x.reviewer) for x in self.gold.answers)
 
     def find_next(self) -> int | None:
@@ -134,8 +132,7 @@ class Session:
     def answer(self, item: int, label: int | None, note: str, seen: int | None, new: bool) -> bool:
         """Put an answer on disk; False if the item was answered elsewhere in the meantime.
 
-        `seen` is the answer that the page showed, `new` whether there was none: another tab may
-        have changed it. The same answer again is not written twice.
+        `seen` is the answer that the page showed, `new` whether there was none.
         """
         with self._turn():
             last, chosen = self._last.get(item), str(self.pool.describe_choice(item))
@@ -223,10 +220,9 @@ def find_open(answers: Sequence[Answer]) -> set[int]:
 
 
 def list_checks(answers: Sequence[Answer], reviewer: str) -> Iterator[int]:
-    """Yield the labeled items that a reviewer should check.
+    """Yield the labeled items that a reviewer should check; nobody is asked more than twice.
 
-    First the reviewer's own on which somebody has disagreed since; then those that only others have
-    labeled, disputed ones first. So nobody is asked about an item more than twice.
+    First the reviewer's own with later disagreement, then those of others, disputed ones first.
     """
     disputed = find_open(answers)
     own: set[int] = set()
