@@ -112,7 +112,6 @@ def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 
 
 def _show_plan(screen: Console, plan: Sequence[Plan], error: str) -> None:
-    """Print how much different numbers of answers would certify, and the last in a sentence."""
     rows = [
         (f"{row.answers:,}", f"{row.certified:.0%}", f"{row.low:.0%} to {row.high:.0%}")
         for row in plan

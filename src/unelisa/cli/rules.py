@@ -284,7 +284,6 @@ def _finish(
     review: Path | None = None,
     draw: tuple[int, int] = (0, 0),
 ) -> None:
-    """Write and show the results."""
     figures = outcome.figures
     rows = [
         {key: make_plain(value) for key, value in row.items()} for row in figures.to_dict("records")
