@@ -199,7 +199,6 @@ def read_preferences(paths: Any, **options: Unpack[Options]) -> Preferences:
 
 
 def _list_inputs(paths: Any, named: Mapping[str, str]) -> Iterator[tuple[str, Iterator[Record]]]:
-    """Yield what messages call each input, and its records."""
     if not isinstance(paths, str | Path | Sequence) and (frame := as_frame(paths)) is not None:
         rows = frame.select(_choose_columns(frame.columns, "the table", named))
         yield "the table", _rename(rows.iter_rows(named=True), named)
@@ -267,7 +266,6 @@ def _open_records(path: Path, named: Mapping[str, str]) -> Iterator[Record]:
 
 
 def _collect(panel: Panel, records: Iterator[Record], name: str, source: str | None) -> str:
-    """Add the verdicts of one input to the panel; return the name of its format."""
     number = 0
 
     def count() -> Iterator[Record]:
@@ -310,7 +308,6 @@ def find_source(record: Record, name: str) -> str:
 
 
 def _read_rows(path: Path, start: bytes, named: Columns) -> Iterator[Record]:
-    """Yield the rows of a table by its format, with the columns that are needed."""
     with reading(path):
         if start.startswith(PARQUET):
             yield from _read_parquet(path, named)

@@ -170,7 +170,6 @@ def _cut(grade: Any, cut: float) -> Any:
 def _name_scores(
     found: list[Any], numbers: list[float], coding: CodingChoice, ranges: Mapping[str, Range]
 ) -> Named:
-    """Return scores as ordered classes; raise `VotesError` if they are a continuous scale."""
     if any(grade is not None and not isinstance(grade, float) for grade in found):
         raise VotesError(
             "some marks are scores and others are pass, fail or labels; read them separately, or "

@@ -76,7 +76,6 @@ def _read_sample(sample: Record, about: Record, panels: dict[str, list[str]]) ->
 
 
 def _list_panels(about: Record) -> dict[str, list[str]]:
-    """Return the judges of every scorer that is a panel, by the names of their models."""
     found = {}
     for scorer in take_objects(about, "scorers"):
         options, name = take_object(scorer, "options"), str(scorer.get("name"))

@@ -87,7 +87,6 @@ def _chances_of_passing(judged: Judged) -> Floats | None:
 def _describe_judges(
     model: Aggregator, votes: Votes, passing: Floats | None
 ) -> list[dict[str, Any]]:
-    """Return one row per judge, the best first; all of them, as the worst matter most."""
     table, best = model.voters_, encode_classes(votes.n_classes)[-1]
     accuracy = table["accuracy"].to_numpy() if "accuracy" in table else np.full(len(table), np.nan)
     rows = []

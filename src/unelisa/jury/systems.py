@@ -123,7 +123,6 @@ def describe_systems(
 
 
 def _join_systems(systems: list[System]) -> dict[str, float]:
-    """Return the pass rate of all items by the corrected rates of their systems."""
     sizes = np.array([len(one.errors) for one in systems]) / sum(len(x.errors) for x in systems)
     share, errors = float(sizes @ [one.share for one in systems]), sizes @ list_errors(systems)
     few = sum(FEW * (size / len(x.errors)) ** 2 for size, x in zip(sizes, systems, strict=True))
@@ -203,7 +202,6 @@ def find_favors(
 
 
 def _measure_merit(votes: Votes, passing: Floats) -> Floats:
-    """Return each judge's rate of true passes minus that of false ones."""
     passes, merit = encode_classes(votes.n_classes)[-1], np.zeros(votes.n_voters)
     for s in range(votes.n_voters):
         column = votes.values[:, s]

@@ -185,11 +185,7 @@ class Panel:
             refuse_beyond(VERDICT_BYTES * len(self._rows[0]) + names, "a panel of this size")
 
     def _choose(self, name: str, mark: Any) -> tuple[bool, Any]:
-        """Return whether answers to a question are wanted, and the mark.
-
-        The question is the declared one, or the only one that occurs; `QUESTION: OPTION` asks
-        whether an annotator who may choose several options chose one.
-        """
+        """Return whether answers to a question or its option are wanted, and the mark."""
         self._met = self._met or name
         if name == self._met:
             return True, mark
