@@ -315,7 +315,6 @@ def share_rings(
 
 
 def _spread(rings: list[tuple[float, int]], wanted: Floats | None = None) -> Floats:
-    """Return positions on the rings for voters in clockwise order."""
     n = sum(size for _, size in rings)
     pace = np.array([(k + j / len(rings)) / m for j, (_, m) in enumerate(rings) for k in range(m)])
     order = np.argsort(pace, kind="stable")  # all rings fill at the same rate

@@ -233,7 +233,6 @@ def _count_different(reading: Any, judged: Judged) -> int:
 
 
 def _place_voters(reading: Any, ranking: list[int]) -> Findings:
-    """Return the voters of a reading by role, as rows of the ranking."""
     verdicts, row = list(reading.voters_["verdict"]), {s: k for k, s in enumerate(ranking)}
     voter = {str(name): s for s, name in enumerate(reading.voter_names_)}
     families = [sorted(row[voter[str(name)]] for name in kin) for kin in reading.families_]
@@ -260,7 +259,6 @@ def list_items(judged: Judged | None) -> Findings:
 
 
 def _name_items(judged: Judged, order: NDArray[np.float64]) -> list[Findings]:
-    """Return the first items in an order, without those where it is NaN."""
     ease = np.full(len(order), np.nan) if judged.ease is None else judged.ease
     first = [int(i) for i in np.argsort(order, kind="stable")[:MOST_LISTED] if order[i] == order[i]]
     return [

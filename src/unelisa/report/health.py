@@ -101,7 +101,6 @@ def count_large(chances: Floats, threshold: float) -> tuple[list[int], list[floa
 
 
 def _join_small(counts: Sequence[int], edges: Sequence[float]) -> tuple[list[int], list[float]]:
-    """Return the bins with small ones joined to the smaller neighbor, until none is left or one."""
     joined, ends = list(counts), [float(edge) for edge in edges]
     while len(joined) > 1 and any(0 < n < FEWEST_SHOWN for n in joined):
         small = next(k for k, n in enumerate(joined) if 0 < n < FEWEST_SHOWN)

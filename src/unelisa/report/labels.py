@@ -48,7 +48,6 @@ def label_rows(judged: Judged, named: bool = True) -> Iterator[tuple[Any, ...]]:
 
 
 def _list_columns(judged: Judged, rows: slice, named: bool, before: int = 0) -> dict[str, Any]:
-    """Return the columns of a table of labels by name; rows are counted from `before`."""
     columns: dict[str, Any] = {"item": judged.votes.items[rows]}
     if not named:
         columns = {"row": np.arange(rows.start, rows.stop) + before + 1}
@@ -66,7 +65,6 @@ def _list_columns(judged: Judged, rows: slice, named: bool, before: int = 0) -> 
 
 
 def _write_cells(name: str, column: Any, n: int) -> list[Any]:
-    """Return a column as text, "" where there is no number."""
     if column is None:
         return [""] * n
     if name in ("item", "row", "label", "status"):

@@ -309,7 +309,6 @@ def _draw_histogram(ax: "Axes | None", counted: dict[str, Any], label: str) -> "
 
 
 def _draw_bars(axes: "Axes", names: Iterable[Any], lengths: Any, colors: Any) -> None:
-    """Draw one horizontal bar per name, the first on top."""
     axes.barh(np.arange(len(lengths)), lengths, color=colors, height=0.7)
     _name_rows(axes, [label_text(name, LONGEST_NAME) for name in names])
 
@@ -336,7 +335,6 @@ def draw_network(axes: "Axes", network: Network) -> None:
 def _list_lines(
     drawn: dict[str, Any], places: NDArray[np.float64]
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Yield the lines, as points and looks: edges, ties to the truth, and families' arcs."""
     sides = {1: BLUE, -1: RED}
     for s, t, width, sign in drawn["links"]:
         faded = drawn["nodes"][s][3] in OUTSIDE or drawn["nodes"][t][3] in OUTSIDE
