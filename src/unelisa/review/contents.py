@@ -71,7 +71,6 @@ class Contents:
 
 
 def _read_columns(path: Path) -> tuple[dict[str, Any], Any]:
-    """Return the columns of a table by name, and that of the items."""
     import pyarrow as pa  # noqa: PLC0415 - only files need it
     import pyarrow.parquet as pq  # noqa: PLC0415
 
@@ -111,7 +110,6 @@ def _measure(about: Any) -> int:
 
 
 def _find_rows(items: NDArray[Any], names: Any, file: str) -> NDArray[np.intp]:
-    """Return the row of each item in the table, -1 where it has none."""
     import pyarrow as pa  # noqa: PLC0415 - only files need it
     import pyarrow.compute as pc  # noqa: PLC0415
 

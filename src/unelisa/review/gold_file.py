@@ -195,7 +195,6 @@ class GoldFile(Journal):
 
     @cached_property
     def _places(self) -> tuple[dict[str, int], dict[str, int | None]]:
-        """The places of items and of labels, by what the file has for them."""
         items = {defuse_cell(str(name)): i for i, name in enumerate(self._items.tolist())}
         labels = {defuse_cell(str(label)): k for k, label in enumerate(self._classes)}
         return items, {**labels, "": None}
@@ -234,7 +233,6 @@ def clean_name(name: str) -> str:
 
 
 def _refuse(name: str, error: OSError) -> str:
-    """Return what happened to a file, and what to do."""
     advice = {
         errno.EAGAIN: "; try again when that program, such as a backup, has ended",
         errno.ESTALE: "; start this review again, which continues with the answers in the file",

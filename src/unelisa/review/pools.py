@@ -175,7 +175,6 @@ class VotesPool:
         return mix_chances([chances, *(model.read(k).predict_proba(self.votes) for k in others)])
 
     def _look_at_certificate(self, gold: Any) -> Facts:
-        """Return how much is certified by the answers so far."""
         if gold is None:
             (*_, last) = plan_certification(self.model, self.votes, *self.promise, share=self.share)
             words = (

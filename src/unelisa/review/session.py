@@ -151,7 +151,6 @@ class Session:
         return True
 
     def _begin_study(self) -> None:
-        """Study the labels so far in the background; the order then follows that."""
         known, coming = self.collect(), Future[Study]()
         before, self.coming = self.coming, coming
         coming.set_running_or_notify_cancel()  # a tab that is closed must not cancel it for others
