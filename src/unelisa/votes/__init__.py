@@ -432,7 +432,6 @@ def as_matrix(votes: Votes) -> Any:
 
 
 def _match(known: NDArray[Any], names: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return the known names and then the others, and where each name is."""
     place = {spell_name(name): k for k, name in enumerate(known.tolist())}
     found = [place.setdefault(spell_name(name), len(place)) for name in names.tolist()]
     places = np.array(found, dtype=np.intp)
@@ -447,7 +446,6 @@ def _match(known: NDArray[Any], names: NDArray[Any]) -> tuple[NDArray[Any], NDAr
 
 
 def _write(earlier: Votes, cells: Any, codes: NDArray[np.int8], shape: tuple[int, int]) -> Any:
-    """Return the earlier votes with others written over them."""
     if isinstance(earlier.blocks, WholeTable) and isinstance(earlier.blocks.votes, np.ndarray):
         values = np.zeros(shape, dtype=np.int8, order="F")
         values[: earlier.n_items, : earlier.n_voters] = earlier.blocks.votes

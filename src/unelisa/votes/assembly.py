@@ -243,7 +243,6 @@ def choose_long_voters(
 def _read_wide(
     frame: Any, item: str | None, named: ColumnNames, coding: CodingChoice
 ) -> tuple[NDArray[Any], NDArray[Any], list[Column], ColumnNames]:
-    """Return the items, the voters and the columns of a wide frame, and which names the items."""
     rows, present = read_row_names(frame), list(frame.columns)
     chosen = choose_voters([name for name in present if name != item], named)
     columns = {name: read_column(frame.get_column(name)) for name in chosen}
@@ -297,7 +296,6 @@ def _find_order(columns: Sequence[Column], found: dict[Label, str]) -> CodingCho
 def _pick_votes(
     table: LongVotes, votes: NDArray[np.int8], duplicates: Duplicates
 ) -> NDArray[np.intp]:
-    """Return which of the votes count, in rising order: one per item and voter."""
     cells = table.items.codes.astype(np.int64) * len(table.voters.names) + table.voters.codes
     _, first, place = np.unique(cells, return_index=True, return_inverse=True)
     apart = np.flatnonzero(votes != votes[first][place])

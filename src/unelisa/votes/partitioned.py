@@ -101,7 +101,6 @@ def map_scores(
 
 
 def _split(table: Any) -> tuple[list[Any], list[str] | None]:
-    """Return the partitions as Delayed, and the names of the voters' columns if any."""
     columns = getattr(table, "columns", None)
     if columns is None:
         if table.ndim != 2:
