@@ -113,7 +113,6 @@ def measure_parquet(files: Sequence[Path]) -> Measure:
 
 
 def _width(kind: Any) -> int:
-    """Return the bytes per cell; about 16 for text, whose length is not in the schema."""
     try:
         return max(1, int(kind.bit_width) // 8)
     except ValueError:

@@ -159,7 +159,6 @@ def _write(
     votes: dict[Label, int],
     advance: Callable[[int], None],
 ) -> MappedBlocks:
-    """Write the votes block by block, voter by voter within a block."""
     length, used = fitting_items(shape[1]), 0
     buffer = np.empty((length, shape[1]), dtype=np.int8, order="F")
     with ExitStack() as opened:
