@@ -220,7 +220,6 @@ def fit_anchors(
 
 
 def _first_chances(start: Floats, expected: float | None) -> Floats:
-    """Return the initial P(case): high for the largest scores."""
     share = START_SHARE if expected is None else expected
     low, cut = min(1 - FIRST_GUESS, share / 2), np.quantile(start, 1 - share)
     upper = start > cut if (start > cut).any() else start == cut  # many may be tied at the top

@@ -201,7 +201,6 @@ def _draw_patients(n: int, rng: np.random.Generator) -> _Patients:
 
 
 def _draw_counts(feature: Feature, patients: _Patients, rng: np.random.Generator) -> Counts:
-    """Draw the negative binomial count of a feature, at most one per day of care."""
     log_mean = (
         feature.base
         + feature.slope * (np.log(patients.notes) - _MEDIAN_LOG_NOTES)
@@ -226,7 +225,6 @@ def _admit(columns: dict[str, Counts], rng: np.random.Generator) -> Flags:
 
 
 def _draw_reviewed(case: Flags, rng: np.random.Generator) -> NDArray[Any]:
-    """Draw the reviewed charts, with the paper's proportion of cases if there are enough."""
     n = min(REVIEWED, len(case) // 2)
     n_cases = min(round(n * REVIEWED_CASES / REVIEWED), int(case.sum()))
     parts = ((case, n_cases), (~case, n - n_cases))

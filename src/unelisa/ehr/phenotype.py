@@ -213,7 +213,6 @@ def fit_phenotype(
 def _calibrate(
     phenotype: FittedPhenotype, table: CountTable, scores: Floats, charts: ReviewedCharts
 ) -> FittedPhenotype:
-    """Return the phenotype calibrated without and with cases whom the anchors do not show."""
     odds = phenotype.anchor_odds(table)
     known, others = charts.signs != 0, scores - odds
     chances = np.where(known, charts.signs > 0, expit(odds))
@@ -237,7 +236,6 @@ def _review(
     charts: ReviewedCharts,
     stated: tuple[float, float] | None,
 ) -> tuple[FittedPhenotype, Performance]:
-    """Return the phenotype recalibrated by charts if there are any, and its performance."""
     before, n_charts = phenotype.calibrate(table, scores), int((charts.signs != 0).sum())
     review = Review.learn(before, charts.signs)
     if n_charts:

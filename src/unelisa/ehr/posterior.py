@@ -114,7 +114,6 @@ class Adjustment(NamedTuple):
 
 
 def _weigh(odds: Floats) -> Floats:
-    """Return w(z) and z w(z)."""
     near = expit(odds - LOCAL)
     return np.column_stack([near, near * odds])
 

@@ -137,7 +137,6 @@ def _connect_duckdb(path: Path, read_only: bool) -> Any:
 
 
 def _connect_folder(folder: Path) -> Any:
-    """Return a database in memory whose tables are views of the folder's files."""
     import duckdb  # noqa: PLC0415 - optional
 
     files = _list_files(folder)

@@ -157,7 +157,6 @@ def list_periods(tables: OmopTables) -> Any:
 
 
 def _list_people(tables: OmopTables, *, needed: bool) -> "pd.DataFrame | None":
-    """Return sex and year of birth per person; None if the table lacks them and need not."""
     try:
         people = tables.take("person", p="person_id", s="gender_concept_id", y="year_of_birth")
     except RecordsError:
@@ -173,7 +172,6 @@ def _list_people(tables: OmopTables, *, needed: bool) -> "pd.DataFrame | None":
 
 
 def _allow(people: "pd.DataFrame", ages: tuple[Floats, Floats], limits: Limits) -> Flags:
-    """Return whether sex, and age at some time in the window, allow the disease."""
     allowed = np.ones(len(people), dtype=bool)
     if limits.sex is not None:
         others = [number for name, number in SEXES.items() if name != limits.sex]
@@ -222,7 +220,6 @@ def list_flaws(tables: OmopTables, request: CountRequest, counts: PatientCounts)
 
 
 def _check_dates(tables: OmopTables, table: str, day: str) -> Iterator[Flaw]:
-    """Yield how many records of a table are in the future, and how many have no date."""
     days = as_day(tables.take(table, day=day).day)
     wrong = {
         "with a date in the future": (days > _today()).sum(),

@@ -192,7 +192,6 @@ def count_contacts(
 
 
 def _list_records(tables: OmopTables, kind: str, window: Window, valued: bool = False) -> Any:
-    """Return the records of a domain: person, day, concept, and code and value if it has them."""
     domain = DOMAINS[kind]
     if kind == "NLP":
         records = _list_mentions(tables)

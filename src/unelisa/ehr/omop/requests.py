@@ -34,7 +34,6 @@ class Domain(NamedTuple):
 
 
 def _list_domains() -> Iterator[tuple[str, Domain]]:
-    """Yield a domain for the source code, the standard concept and the source concept."""
     for name, table, kind, day in (
         ("CONCEPT", "condition_occurrence", "condition", "condition_start_date"),
         ("RX", "drug_exposure", "drug", "drug_exposure_start_date"),

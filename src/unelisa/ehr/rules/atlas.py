@@ -280,7 +280,6 @@ def _is_empty(value: Any) -> bool:
 
 
 def _refuse(part: Mapping[str, Any], known: set[str], where: str) -> None:
-    """Refuse what is not known, by name, unless it is empty."""
     for key, value in part.items():
         if key not in known and not _is_empty(value):
             raise ModelError(
@@ -338,7 +337,6 @@ def _read_criterion(content: Mapping[str, Any], depth: int = 0) -> Criterion:
 
 
 def _read_filters(content: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[Filter, ...]:
-    """Return the conditions of a criterion: ranges of numbers or dates, and lists of concepts."""
     found = []
     for key, column in columns.items():
         value = content.get(key)

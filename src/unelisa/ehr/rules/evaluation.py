@@ -117,7 +117,6 @@ def evaluate_rules(
 def _find_judges(
     evidence: Any, anchors: Sequence[str] | None, utilization: str | None
 ) -> tuple[Phenotyper, Judges]:
-    """Return a phenotyper, given or fitted to the counts, and its judges of the patients."""
     if isinstance(evidence, Phenotyper):
         if not hasattr(evidence, "_judges"):
             raise ModelError(
@@ -148,7 +147,6 @@ def _refuse_own(model: Phenotyper, judges: Judges, names: Sequence[str], flags: 
 def _read_rules(
     rules: Any, evidence: Any, utilization: str | None, patients: NDArray[Any]
 ) -> tuple[list[str], Flags]:
-    """Return the names of the rules, and whom they flag: patients x rules."""
     if not isinstance(rules, Mapping):
         return read_flags(rules, patients)
     if not rules:

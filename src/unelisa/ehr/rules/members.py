@@ -326,7 +326,6 @@ class _Records:
 
 
 def _list_columns(criterion: Criterion) -> dict[str, str]:
-    """Return the columns that a criterion needs, by the names they get here."""
     table = CRITERIA[criterion.domain]
     columns = {"person": "person_id", "key": table.key, "start": table.start}
     columns["concept"] = f"{table.kind}_concept_id"

@@ -228,7 +228,6 @@ def _expect(mean: Floats, below: Floats) -> Floats:
 
 
 def _orient(fit: PatternFit) -> PatternFit:
-    """Return the fit in which the rules, on the whole, speak for the disease."""
     swapped = (fit.sensitivity + fit.specificity).mean(axis=(1, 2)) < 1
     other = PatternFit(1 - fit.prevalence, 1 - fit.specificity, 1 - fit.sensitivity, fit.counts)
     pairs = zip(other, fit, strict=True)
@@ -305,7 +304,6 @@ def _check_same(tables: Sequence[PatternTable]) -> None:
 
 
 def _pick_rules(tables: Sequence[PatternTable]) -> list[int]:
-    """Return one rule of each family: the one that flags most."""
     counts, patterns = np.sum([_guess(table) for table in tables], axis=0), tables[0].patterns
     family, shares = np.array(find_families(patterns, counts)), counts @ patterns
     return [
@@ -338,7 +336,6 @@ def _resample(
 
 
 def _list_figures(fit: PatternFit) -> Floats:
-    """Return the figures, quantities x sites x rules, of one fit or of several."""
     prevalence, sensitivity, specificity = fit.prevalence[..., None], fit[1], fit[2]
     found, false = prevalence * sensitivity, (1 - prevalence) * (1 - specificity)
     missed, cleared = prevalence - found, 1 - prevalence - false
