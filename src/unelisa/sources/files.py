@@ -1,7 +1,4 @@
-"""Files while they are read: what is rejected, and delimited text, its cells batch by batch.
-
-Workbooks and JSON lines become delimited text, which the same reader reads.
-"""
+"""Files while they are read: what is rejected, and delimited text, its cells batch by batch."""
 
 import csv
 import io
@@ -100,10 +97,7 @@ def _explain(error: Exception) -> str:
 
 
 class TextTable:
-    """A delimited text file whose cells are all read as text, so that no type is inferred.
-
-    Text that is not UTF-8 is read as Windows-1252, with a warning. `named`: names the user expects.
-    """
+    """A delimited text file, all cells read as text; Windows-1252 where it is not UTF-8."""
 
     spelled = True  # whether cells are text whatever they hold
 

@@ -122,8 +122,8 @@ def read_labels(
 ) -> KnownLabels:
     """Return the labels in a file, matched to the votes by item name.
 
-    Columns item and label, for any subset of the items; an empty cell means unknown. Files of
-    reviews are settled to one label per item.
+    Columns item and label for any subset of the items, or a file of reviews; an empty cell is
+    unknown.
     """
     file = Path(path)
     try:
@@ -176,10 +176,7 @@ _PURPOSES = {RANDOM: ("common a class is", "rate"), DRAWN: ("right the labels ar
 
 
 def settle_table(table: TextTable, item: str, label: str, chosen: str = "") -> TextTable:
-    """Return a file of reviews with one row per item, the first; any other table as it is.
-
-    Where a column says how items were drawn, only those `chosen` in this way are kept.
-    """
+    """Return a file of reviews with one row per item, those `chosen`; any other table as it is."""
     if REVIEWER not in table.header:
         return table
     rows = list(list_rows(table, table.header))
