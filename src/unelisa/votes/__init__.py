@@ -375,10 +375,7 @@ def _warn(names: list[Any], what: str) -> None:
 
 
 def order_voters(votes: Votes) -> NDArray[np.intp]:
-    """Return the informative voters in an order that their votes alone determine.
-
-    They are sorted by sum_i m_i f_is, m_i the margin of the item; ties by hashed margins.
-    """
+    """Return the informative voters by sum_i m_i f_is, m_i an item's margin, whatever the order."""
     voters = np.flatnonzero(votes.discerning())
     no, yes = votes.sides[:, voters].sum(axis=1)
     blocks = votes.blocks.rearrange(voters, side=-1 if no > yes else 1)
@@ -403,10 +400,7 @@ def _hash(numbers: Floats) -> Floats:
 
 
 def join_votes(earlier: Votes, more: Votes) -> Votes:
-    """Return both sets of votes as one; a later vote replaces an earlier one of the same voter.
-
-    Earlier items and voters come first. Rows of votes without names are new items.
-    """
+    """Return both sets of votes as one; a later vote replaces an earlier one of the same voter."""
     matrix = as_matrix(more).tocoo()
     if more.named:
         items, rows = _match(earlier.items, more.items)

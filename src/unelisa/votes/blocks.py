@@ -1,7 +1,6 @@
 """Where votes live: blocks of items in memory, in a file, in Dask partitions, or sparse.
 
-Every computation is a sum over blocks (`ItemBlocks.sum`) or one row per item
-(`ItemBlocks.concatenate`) of a function of one block. Changed blocks are views, which stack.
+Every computation is a sum over blocks or one row per item, of a function of one block.
 """
 
 from abc import ABC, abstractmethod

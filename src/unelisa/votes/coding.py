@@ -226,8 +226,7 @@ def _refuse_mixtures(found: dict[Label, str]) -> None:
 def _read_coding(numbers: dict[Label, Any] | None) -> str:
     """Return the only coding that fits, or raise an error where two do.
 
-    In {-1, 1} and {0, 1} the smaller code cannot mean "abstained": nobody would ever say no. Three
-    or more different whole numbers from 0 on are classes of their own.
+    In {-1, 1} and {0, 1} the smaller code cannot mean "abstained": nobody would ever say no.
     """
     codes = set() if numbers is None else set(numbers.values())
     if numbers is None or all(isinstance(code, bool) for code in codes):

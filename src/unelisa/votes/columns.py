@@ -43,10 +43,7 @@ def fill_mask(values: Any) -> Any:
 
 
 class Column:
-    """Labels as indices into the distinct ones; index -1 is missing.
-
-    `order` lists all labels where the table itself orders them, as ordered categories are.
-    """
+    """Labels as indices into the distinct ones, -1 if missing; `order`: of ordered categories."""
 
     def __init__(
         self, labels: Sequence[Label], indices: NDArray[Any], order: tuple[Label, ...] = ()

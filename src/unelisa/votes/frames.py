@@ -271,10 +271,7 @@ def list_names(names: list[Any]) -> str:
 def find_item(
     present: Sequence[str], named: ColumnNames, coding: CodingChoice, read: Callable[[str], Column]
 ) -> str | None:
-    """Return the first column of a wide table if it names the items, else None.
-
-    Its cells differ, none is a label, and they are texts, or whole numbers twice as many as labels.
-    """
+    """Return the first column if it names the items: different cells, none of them a label."""
     first = present[0] if present else ""
     voters = [name for name in choose_voters(present, named) if name != first]
     if not voters or first in (*(named.voters or ()), *named.drop):
