@@ -20,10 +20,7 @@ ROUNDED = 1e-4  # difference of shares in a file of charts
 
 
 class ReviewedCharts(NamedTuple):
-    """-1 / +1 per patient, 0 if the chart was not reviewed, and the user's (negative, positive).
-
-    A chart weighs 1 / the share of its stratum that was drawn. A panel's label may be wrong.
-    """
+    """-1 / +1 per patient, 0 without a chart, the labels, and how many patients a chart weighs."""
 
     signs: NDArray[np.int8]
     classes: tuple[Any, Any]
@@ -47,10 +44,9 @@ class ReviewedCharts(NamedTuple):
 
 
 def read_reviewed(y: Any, patients: NDArray[Any]) -> ReviewedCharts:
-    """Return the truth of the reviewed patients: none, by patient, or one label per patient.
+    """Return the truth of the reviewed patients; of two words, the second in order is the case.
 
-    Of two words, the second in sort order is the case. A frame may have the columns drawn and
-    error, the probabilities that a chart was drawn and that its label is wrong.
+    A frame may have the columns drawn and error: chances of being drawn and of a wrong label.
     """
     weights, errors = np.ones(len(patients)), np.zeros(len(patients))
     if y is None:
@@ -86,9 +82,8 @@ class ChartSample(NamedTuple):
 def draw_charts(chances: NDArray[np.float64], n: int, rng: np.random.Generator) -> ChartSample:
     """Return about n patients, drawn in strata of P(case).
 
-    A stratum of N gets charts in proportion to N sqrt(P (1 - P)), Neyman's allocation, but at least
-    `FEWEST_OF_STRATUM`. At least 30 % of the charts are of flagged patients: how many of these are
-    cases is what the model's own P cannot say.
+    A stratum of N gets charts in proportion to N sqrt(P (1 - P)) (Neyman), and at least 30 % are of
+    flagged patients: how many of these are cases, the model's own P cannot say.
     """
     strata = np.digitize(chances, STRATA)
     groups = [np.flatnonzero(strata == k) for k in np.unique(strata)]
@@ -141,11 +136,7 @@ def certify_flagged(
     charts: Mapping[str, tuple[int | None, float]],
     error: float,
 ) -> tuple[dict[str, Any], list[Any]]:
-    """Return the certificate of the flagged patients (`certify_cohort`), and who leaves them.
-
-    `charts` has the label and share drawn of everyone `draw_charts` drew; no label counts as no
-    case.
-    """
+    """Return the certificate of the flagged patients (`certify_cohort`), and who leaves them."""
     place = {str(person): row for row, person in enumerate(persons.tolist())}
     rows = np.array([place.get(person, -1) for person in charts], dtype=np.intp)
     strata = np.digitize(chances, STRATA)

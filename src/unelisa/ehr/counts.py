@@ -74,11 +74,7 @@ class Roles(NamedTuple):
 
 
 def read_counts(table: Any, utilization: str | None = None) -> CountTable:
-    """Return a validated table of counts: one row per patient, one column per feature.
-
-    Patients are named by a column such as person_id, else by the index, else by row number.
-    `utilization` is the column with the amount of care.
-    """
+    """Return a validated table of counts, one row per patient, named by a column or the index."""
     if isinstance(table, CountTable):
         return table
     frame = as_frame(table)

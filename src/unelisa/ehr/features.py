@@ -69,10 +69,7 @@ def screen(
 
 
 def remove_utilization(rates: Counts, log_use: Floats) -> Counts:
-    """Return the residuals of the rates from a cubic in log utilization.
-
-    The rate of a 0 falls with utilization, so that all rates are otherwise slightly correlated.
-    """
+    """Return the residuals of the rates from a cubic in log utilization: the rate of a 0 falls."""
     spread = float(log_use.std())
     degree = _DEGREE if spread > 0 else 0
     scaled = np.clip((log_use - log_use.mean()) / (3 * spread or 1.0), -1, 1)
@@ -229,10 +226,7 @@ def learn_group(rates: Counts, chances: Floats, rng: np.random.Generator) -> Gro
 
 
 def _ridge(known: Floats, target: Floats) -> Floats:
-    """Return nonnegative ridge coefficients: nonnegative least squares of L^-1 X'y on L'.
-
-    L L' is the Gram matrix. The anchors determine the signs of the coefficients.
-    """
+    """Return nonnegative ridge coefficients: nonnegative least squares of L^-1 X'y on L'."""
     gram = known.T @ known + RIDGE * len(known) * np.eye(known.shape[1])
     from scipy.optimize import nnls  # noqa: PLC0415 - takes a tenth of a second
 

@@ -129,10 +129,7 @@ class Review(NamedTuple):
 
     @classmethod
     def learn(cls, odds: Floats, signs: NDArray[np.int8]) -> "Review":
-        """Return the posterior mode; a priori the shift is N(0, 2^2) and the factor N(1, .4^2).
-
-        The correction is made smaller where it would reverse the order of patients.
-        """
+        """Return the posterior mode; a priori the shift is N(0, 2^2) and the factor N(1, .4^2)."""
         seen, precision = odds[signs != 0], np.diag([SHIFT**-2.0, FACTOR**-2.0])
         design = _weigh(seen)
         found, curvature = regress(design, signs[signs != 0] > 0, (0, 0), precision, offset=seen)
@@ -166,7 +163,7 @@ def match_share(odds: Floats, bounds: tuple[float, float]) -> float:
 def bound_silent(shown: Floats, others: Floats, silent: NDArray[np.bool_]) -> float:
     """Return the largest share of cases among patients without any anchor record.
 
-    `SILENT` times the minimum over g of the ratio of both distributions, as in `judge_strictly`.
+    It is `SILENT` times the largest that the other features allow, found as in `judge_strictly`.
     """
     likely = shown > 0.5
     if not likely.any() or silent.sum() < FEWEST_OTHERS:
@@ -198,9 +195,8 @@ def allow_for_unseen(shown: Floats, blind: Floats, doubtful: float) -> Floats:
 def judge_strictly(shown: Floats, others: Floats) -> tuple[Floats, float]:
     """Return the strict judge's P(case), w_i (1 - e f_-(g_i) / f_+(g_i)), and e, from w and g.
 
-    At most a share e = min over g of f_+(g) / f_-(g) of the patients whom the anchors show are not
-    cases, f_+ and f_- being the distributions of g weighted by w and 1 - w (Blanchard, Lee and
-    Scott 2010).
+    e = min_g f_+(g) / f_-(g) of the distributions of g by weights w and 1 - w (Blanchard, Lee and
+    Scott 2010) is the largest share of non-cases among those whom the anchors show.
     """
     bins, n_bins = _bin(others, np.quantile(others, _QUANTILES))
     ours, theirs = (np.bincount(bins, one, n_bins) for one in (shown, 1 - shown))
@@ -247,10 +243,7 @@ class Performance(NamedTuple):
 
 
 def share_errors(correlation: float) -> float:
-    """Return the share of others who may have all anchors by one error that the anchors share.
-
-    Only a high correlation of their counts among cases suggests that one is copied into the other.
-    """
+    """Return the share of others who may have all anchors by one error, from their correlation."""
     return SHARED_ERROR + COPIED_ERROR * correlation
 
 
@@ -306,10 +299,7 @@ def review_performance(
 
 
 def find_sensitivity(flagged: float, ppv: float, others: float, npv: float) -> float:
-    """Return f PPV / (f PPV + g (1 - NPV)) for the shares f of flagged patients and g of others.
-
-    With both sides changed it is the specificity.
-    """
+    """Return f PPV / (f PPV + g (1 - NPV)), f flagged, g others; or, swapped, the specificity."""
     found, missed = flagged * ppv, others * (1 - npv)
     return found / max(found + missed, 1e-12)
 

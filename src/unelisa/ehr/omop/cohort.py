@@ -29,10 +29,7 @@ def list_cohort(
     window: Window = (None, None),
     spans: Any | None = None,
 ) -> "pd.DataFrame":
-    """Return cohort rows: from the first day with an anchor, or of care, to the last day of care.
-
-    Both days are in one observation period, if there is a table of them.
-    """
+    """Return cohort rows, from the first day with an anchor, or of care, to the last of care."""
     import pandas as pd  # noqa: PLC0415 - only tables need it
 
     utilization = next((u for u, (name, _) in UTILIZATIONS.items() if name in tables), None)

@@ -182,10 +182,7 @@ def _list_parts(file: Path) -> list[Path]:
 
 
 def _allow_only(connection: Any, files: Sequence[Path]) -> None:
-    """Let a DuckDB connection read its database, these files and nothing else.
-
-    The folder for what does not fit in memory must be set before, and may be used after.
-    """
+    """Let a DuckDB connection read its database, these files and nothing else."""
     names = [name for file in files for name in (str(file), _write_literally(file))]
     if names:  # another connection to a database may have closed it already
         connection.con.execute("SET allowed_paths = ?", [names])
@@ -199,10 +196,7 @@ def _write_literally(file: Path) -> str:
 
 
 def _find_form(file: Path) -> dict[str, Any]:
-    """Return how a text file is written, by its header: sampled rows may mislead.
-
-    Vocabularies are tab-separated, and a quote in them is an ordinary character.
-    """
+    """Return how a text file is written, by its header; vocabularies have quotes as characters."""
     delimiter = find_delimiter(read_beginning(file), ",")
     quotes = {"quote": ""} if delimiter == "\t" else {"quote": '"', "escape": '"'}
     return {"delim": delimiter, "header": True, "skip": 0, **quotes}

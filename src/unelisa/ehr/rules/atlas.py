@@ -139,10 +139,7 @@ class Criterion(NamedTuple):
 
 
 class Window(NamedTuple):
-    """Days around an index event in which the start or the end of a record must fall.
-
-    A bound is (days after the index day, side); None reaches to the edge of the observation period.
-    """
+    """Days around an event in which a record must fall; None: to the edge of its observation."""
 
     bounds: tuple[tuple[int | None, int], tuple[int | None, int]]
     of_end: bool  # of the record's end rather than its start
