@@ -212,10 +212,7 @@ class _Records:
 
 
 def read_archive(path: Path) -> Iterator[Record]:
-    """Yield every sample of an archive as a log with that sample alone.
-
-    Samples are read only where their summary lacks scores, a person's edit, or a panel.
-    """
+    """Yield every sample of an archive as a log, read only where its summary is not enough."""
     try:
         with path.open("rb") as raw, zipfile.ZipFile(raw) as archive:
             packed = sum(part.compress_size for part in archive.infolist())

@@ -207,8 +207,7 @@ def suggest_cut(numbers: Sequence[float]) -> float:
 def find_mixed(ranges: Mapping[str, Range]) -> tuple[str, str] | None:
     """Return two judges on different scales, the narrowest and the widest; None if there are none.
 
-    A scale is narrower if its best score fits the next smaller of the usual scales (0 to 1, 5, 10
-    or 100) and is at most half of the other's.
+    Usual scales end at 1, 5, 10 or 100; the best score of the narrower is at most half.
     """
     known = {name: one for name, one in ranges.items() if one.n >= _ENOUGH}
     if len(known) < 2:

@@ -1,7 +1,6 @@
 """Inside Inspect AI: a reducer that weighs a panel's grades, and a metric with an interval.
 
-Inspect finds this module by its entry point, for names that begin with the package's:
-`reducer="unelisa/panel"`.
+The names `unelisa/...` are the package's: Inspect loads no other entry points.
 """
 
 import math
@@ -31,10 +30,7 @@ def reduce_panel(
     weights: list[float] | None = None,
     value_to_float: ToFloat = value_to_float(),  # noqa: B008 - Inspect's own default
 ) -> ScoreReducer:
-    """Return a reducer: P(pass) = expit(sum_j w_j (2 x_j - 1)) with `weights`, otherwise the mean.
-
-    The mean also over epochs, which are answers and not judges. A missing grade does not count.
-    """
+    """Return a reducer: expit(sum_j w_j (2 x_j - 1)) with `weights`, otherwise the mean."""
 
     def reduce(scores: list[Score]) -> Score:
         about = {"panel": {"votes": [_list_vote(one) for one in scores], "size": len(scores)}}
@@ -62,10 +58,7 @@ def _list_vote(score: Score) -> Any:
 
 @metric(name="pass_rate")  # Inspect adds the package
 def pass_rate(level: float = 0.95, value_to_float: ToFloat = value_to_float()) -> Metric:  # noqa: B008
-    """Return a metric: the mean score with its interval, a sample being one cluster of epochs.
-
-    Wilson's interval for 0 and 1; otherwise with the sample size that the design effect leaves.
-    """
+    """Return a metric: the mean score with its interval, a sample being one cluster of epochs."""
 
     def compute(scores: list[SampleScore]) -> dict[str, float]:
         groups: dict[Any, list[float]] = {}

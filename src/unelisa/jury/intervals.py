@@ -43,10 +43,7 @@ def compare_all(values: Floats, covariance: Floats) -> list[tuple[int, int, floa
 
 
 def find_reach(spread: Floats, pairs: list[tuple[int, int]], variances: Floats) -> float:
-    """Return the standard errors that all differences stay within with probability `TOGETHER`.
-
-    1.96 for one; Tukey's 2.34 for three systems (max-t, from draws of the joint normal errors).
-    """
+    """Return the standard errors that all differences stay within with probability `TOGETHER`."""
     values, vectors = np.linalg.eigh(spread)
     root = vectors * np.sqrt(np.maximum(values, 0))
     draws = np.random.default_rng(0).standard_normal((DRAWS, len(spread))) @ root.T

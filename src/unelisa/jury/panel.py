@@ -38,8 +38,7 @@ def describe_jury(
 ) -> dict[str, Any]:
     """Return what a fitted model says about a panel of judges, as data that JSON can hold.
 
-    To pass is the positive of two classes or the last of ordered ones. `truth` holds gold labels
-    with probabilities that did not use them. Without `show_items` no item is named.
+    `truth` holds gold labels with probabilities that did not use them; `show_items` names items.
     """
     passing = _chances_of_passing(judged)
     counts = count_classes(judged.votes)
@@ -140,10 +139,7 @@ def find_truth(jury: Votes, gold: NDArray[np.int8], blind: Judged) -> Truth | No
 
 
 def _list_divided(judged: Judged, counts: Floats) -> list[dict[str, Any]]:
-    """Return the items worth a human look, by name: judges differ, and the label is least certain.
-
-    A human label is expected to save 1 - max_k P(k) errors on an item.
-    """
+    """Return the items worth a human look, by 1 - max_k P(k), the errors that a label saves."""
     votes = counts.sum(axis=1)
     against = votes - counts.max(axis=1)
     chances = judged.chances
@@ -220,10 +216,7 @@ def compute_fleiss(counts: Floats) -> float:
 
 
 def compute_kappa(one: NDArray[np.int8], other: NDArray[np.int8], codes: Sequence[int]) -> Estimate:
-    """Return Cohen's kappa of two raters of the same items.
-
-    The variance is p (1 - p) / (n (1 - e)^2), p the agreement and e what chance gives.
-    """
+    """Return Cohen's kappa of two raters, with variance p (1 - p) / (n (1 - e)^2)."""
     agreed = float(np.mean(one == other))
     chance = float(sum(np.mean(one == code) * np.mean(other == code) for code in codes))
     if chance >= 1:

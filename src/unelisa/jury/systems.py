@@ -82,10 +82,7 @@ def describe_systems(
     questions: Mapping[str, str] | None = None,
     truth: Truth | None = None,
 ) -> dict[str, Any]:
-    """Return the rows of the systems under test, the best first, and of all pairs of them.
-
-    Without `bounds` of the pass rate of all items, or a `truth`, systems have no intervals.
-    """
+    """Return the rows of the systems under test, the best first, and of all pairs of them."""
     known = np.array([systems.get(str(item), "") for item in judged.votes.items], dtype=object)
     ends, bounded = [end for end in bounds if end is not None], None not in bounds
     views = _move_together(passing, ends)
@@ -185,8 +182,7 @@ def find_favors(
 ) -> list[dict[str, Any]]:
     """Return the systems with a judge x system interaction; of two, only the first.
 
-    `more` and `less` name the judge who passes most of its answers beyond expectation and the
-    strictest; `spread` is the range of their views as a pass rate.
+    `spread` is the range of the judges' views as a pass rate, `more` and `less` its ends.
     """
     names, votes = sorted(set(known.tolist()) - {""}), judged.votes
     merit = _measure_merit(votes, passing)

@@ -313,10 +313,7 @@ class Panel:
         warn_user(f"judgments that failed count as abstentions ({total}): {most}", VotesWarning)
 
     def name_items(self) -> list[str]:
-        """Return the answers' names, as short as distinguishes them.
-
-        The item, after the system if there are several; then task and epoch where needed.
-        """
+        """Return the answers' names: the item, with what else distinguishes two answers."""
         several = len({key.system for key in self._answers}) > 1
         names = [_name_item(key, several, "") for key in self._answers]
         for part in ("{0.task}", "{0.task} {0.content}"):
