@@ -122,10 +122,7 @@ def draw_shares(shares: Sequence[dict[str, Any]], n_items: int | None) -> dict[s
 
 
 def draw_confusion(rows: Sequence[Sequence[float]], names: Sequence[Any]) -> dict[str, Any]:
-    """Return a square cell for every class (row) and answer (column), shaded by its share.
-
-    The shade grows with the root of the share, so that rare confusions can be seen.
-    """
+    """Return a cell for every class (row) and answer (column), shaded by the root of its share."""
     n, edge = len(names), _leave_room(names)
     size = round(min(max(SQUARES / n, LEAST_CELL), LARGEST_CELL), 1)
     totals = [sum(row) or 1 for row in rows]
@@ -273,8 +270,7 @@ def _between(ends: tuple[float, float], share: float) -> float:
 def place_voters(network: Network) -> Floats:
     """Return the place of every voter, voters x 2; the truth is at (0, 0).
 
-    Clockwise from the top: those who agree, by decreasing weight, then the contrarians; the others
-    near their neighbors. Those who are drawn as one node have one place.
+    Clockwise from the top: those who agree by decreasing weight, contrarians, the others nearby.
     """
     places, lead = np.zeros((len(network.names), 2)), np.arange(len(network.names))
     counted, alone = network.counted, network.alone

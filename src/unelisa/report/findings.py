@@ -64,8 +64,7 @@ def collect_findings(
 ) -> Findings:
     """Return everything that a report says about a fitted model, as data that JSON can hold.
 
-    Only the model's public attributes are read; `notes` are further warnings. Without judged items
-    the findings describe the voters alone; `show_items` names items.
+    `notes` are further warnings; `show_items` names items, who may be patients.
     """
     given = () if reference is None else reference.comparison
     rows = (row if isinstance(row, Mapping) else row._asdict() for row in given)
@@ -116,11 +115,7 @@ def describe_expected(model: Aggregator) -> Findings | None:
 
 
 def _describe_crowd(model: Aggregator, network: Network, ranking: list[int]) -> Findings:
-    """Return who counts, and how many independent voters carry as much information.
-
-    Where a method selects experts only they count; in a consensus, every voter clearly tied to the
-    truth.
-    """
+    """Return who counts (experts, or all clearly tied ones), and how many independent voters."""
     selects, place = selects_experts(model), {s: k for k, s in enumerate(ranking)}
     consensus = not selects and "expert" in model.verdicts
     return {
@@ -207,10 +202,7 @@ def explain_structure(name: str) -> str:
 
 
 def list_readings(model: Aggregator, ranking: list[int], judged: Judged | None) -> list[Findings]:
-    """Return the readings that the votes allow, if several; the first was taken.
-
-    Voters are given by their row in the ranking.
-    """
+    """Return the readings that the votes allow, if several; voters by row in the ranking."""
     fitted: Any = model
     table: Any = getattr(fitted, "readings_", ())
     if len(table) < 2:
@@ -244,10 +236,7 @@ def _place_voters(reading: Any, ranking: list[int]) -> Findings:
 
 
 def list_items(judged: Judged | None) -> Findings:
-    """Return the items to look at: uncertain ones, hard ones, and those labeled against most votes.
-
-    Each is None without items that may be named. Items of unknown ease are not hard.
-    """
+    """Return the items to look at: uncertain, hard, and labeled against most votes."""
     if judged is None:
         return dict.fromkeys(("uncertain", "hard", "differing"))
     sure = judged.leads if judged.two_classes or judged.chances is None else judged.chances

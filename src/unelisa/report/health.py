@@ -1,7 +1,4 @@
-"""The pages on a phenotype and on rules: what was found and what to check; no patient.
-
-Of rules: their containment with numbers of patients, shares that they share, frequent patterns.
-"""
+"""The pages on a phenotype and on rules: what was found and what to check; no patient."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -86,9 +83,8 @@ def show_group(size: int, n: int) -> str:
 def count_large(chances: Floats, threshold: float) -> tuple[list[int], list[float]]:
     """Return the counts and the edges of a histogram in which no patient stands out.
 
-    Bins of 1 to `FEWEST_SHOWN` - 1 patients are joined with their neighbors, so that nothing is
-    left out that the total would reveal. The threshold is an edge: else its bin and the number of
-    cases would reveal how many lie between.
+    Bins of 1 to `FEWEST_SHOWN` - 1 patients are joined with their neighbors. The threshold is an
+    edge: else its bin and the number of cases would reveal how many lie between.
     """
     edges = np.linspace(0, 1, BINS + 1)
     inner = np.clip(np.abs(edges - threshold).argmin(), 1, BINS - 1)
@@ -158,10 +154,7 @@ def draw_nested(facts: Facts) -> Facts:
 
 
 def draw_shares(facts: Facts) -> Facts:
-    """Return a cell per pair of rules: the share that the column flags of the row's patients.
-
-    A share that would reveal fewer than `FEWEST_SHOWN` patients, inside or outside, is in words.
-    """
+    """Return a cell per pair of rules: the share that the column flags of the row's patients."""
     flagged, within = facts["flagged"], {tuple(pair) for pair in facts["within"]}
     cells = [
         {

@@ -34,11 +34,7 @@ def label_columns(judged: Judged, named: bool = True) -> tuple[str, ...]:
 
 
 def label_rows(judged: Judged, named: bool = True) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a table of labels, in the columns `label_columns`; empty where unknown.
-
-    The mean of the expected accuracy is that of all labels. Without names, rows are numbered from
-    1.
-    """
+    """Yield the rows of a table of labels, in the columns `label_columns`; empty where unknown."""
     n = len(judged.scores)
     for low in range(0, n, CHUNK):
         rows = slice(low, min(low + CHUNK, n))
@@ -91,11 +87,7 @@ def pack_table(name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) 
 
 
 def pack_labels(judged: Judged, show_items: bool) -> Download | None:
-    """Return the labels for the save button; None where they are too many for a page.
-
-    Without `show_items` row numbers replace the names; else this is `unelisa fit --out`, byte for
-    byte.
-    """
+    """Return the labels for the save button, by row without `show_items`; None if too many."""
     if len(judged.scores) > LARGEST:  # a row takes a byte at least
         return None
     named = show_items or np.array_equal(judged.votes.items, np.arange(len(judged.scores)))
@@ -135,10 +127,7 @@ def plan_files(inputs: Sequence[Path], folder: Path) -> list[tuple[Path, Path]]:
 def label_file(
     model: Aggregator, pair: tuple[Path, Path], coding: CodingChoice, item: str | None = None
 ) -> int:
-    """Write the labels of a Parquet file of votes to another, batch by batch; return their number.
-
-    Columns: item, otherwise row from 1; label; probability, expected accuracy and ease where given.
-    """
+    """Write the labels of a Parquet file of votes to another; return their number."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - only files need it
 
     votes_file, labels_file = pair

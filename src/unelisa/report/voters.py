@@ -218,10 +218,7 @@ def choose_columns(voters: Sequence[Mapping[str, Any]], classes: Sequence[Any]) 
 def draw_dots(
     voters: Sequence[Mapping[str, Any]], families: Sequence[Sequence[int]]
 ) -> dict[str, Any] | None:
-    """Return a row for every voter, the least accurate first; None where nothing is known of any.
-
-    Places are in percent; a family is together, with a bracket; those without an estimate are last.
-    """
+    """Return a row for every voter, the least accurate first; None where nothing is known."""
     measure = next((m for m in MEASURES if any(v.get(m) is not None for v in voters)), None)
     if measure is None:
         return None
