@@ -339,10 +339,7 @@ def measure_gains(chances: Floats) -> Floats:
 
 
 def rank_useful(chances: Floats, seed: int = 0) -> NDArray[np.intp]:
-    """Return the items by the gain of their labels, the largest first; ties in random order.
-
-    The k-th item of the same probabilities counts 1 / sqrt(k): alike items inform about each other.
-    """
+    """Return the items by gain, the largest first; the k-th of equal ones counts 1 / sqrt(k)."""
     ties = np.random.default_rng(seed).random(len(chances))
     gains = measure_gains(chances) / np.sqrt(_count_alike(np.round(chances, _DIGITS), ties))
     return np.lexsort((ties, -np.round(gains, _DIGITS)))
@@ -362,9 +359,8 @@ def _count_alike(chances: Floats, ties: Floats) -> NDArray[np.intp]:
 def spread_sample(chances: Floats, seed: int = 0) -> NDArray[np.intp]:
     """Return the items in a random order of which every beginning is stratified.
 
-    Sorted by label and probability, the first 2^k come from 2^k strata, one each: places are
-    reversed in binary and flipped at random (van der Corput with a digital shift). Any first n are
-    a random sample.
+    The first 2^k come from 2^k strata of label and probability (van der Corput, randomly shifted),
+    so that any first n are a random sample.
     """
     n, rng = len(chances), np.random.default_rng(seed)
     two, label = chances.shape[1] == 2, chances.argmax(axis=1)  # sorted by probability within it

@@ -1,8 +1,7 @@
 """The page and what it asks for: the next item, an answer, the progress of the review.
 
 It listens on 127.0.0.1 alone, for one tab: a token behind the address's # is exchanged once for a
-key in a header, as a cookie would go to every port. Other host names (DNS rebinding) and origins
-are refused.
+key in a header, as a cookie would go to every port. Other host names are refused.
 """
 
 import asyncio

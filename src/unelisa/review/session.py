@@ -130,10 +130,7 @@ class Session:
         return {"opinions": opinions, "chances": self._study.chances[item].round(4).tolist()}
 
     def answer(self, item: int, label: int | None, note: str, seen: int | None, new: bool) -> bool:
-        """Put an answer on disk; False if the item was answered elsewhere in the meantime.
-
-        `seen` is the answer that the page showed, `new` whether there was none.
-        """
+        """Put an answer on disk; False if the page showed an answer that is no longer the last."""
         with self._turn():
             last, chosen = self._last.get(item), str(self.pool.describe_choice(item))
             if item in self._checked or last is not None:  # a check does not choose it anew
@@ -219,10 +216,7 @@ def find_open(answers: Sequence[Answer]) -> set[int]:
 
 
 def list_checks(answers: Sequence[Answer], reviewer: str) -> Iterator[int]:
-    """Yield the labeled items that a reviewer should check; nobody is asked more than twice.
-
-    First the reviewer's own with later disagreement, then those of others, disputed ones first.
-    """
+    """Yield the labeled items to check: the reviewer's own that are disputed, then others'."""
     disputed = find_open(answers)
     own: set[int] = set()
     again: set[int] = set()
