@@ -93,7 +93,6 @@ class LabelTable(VoteTable):
         return text if text in own else shielded.get(text, text)
 
     def _pick_columns(self, present: list[str]) -> tuple[str, str]:
-        """Return the item and label columns: by their usual names, or the only two columns."""
         item, label = (
             next((name for name in present if fold_name(name) in map(fold_name, usual)), None)
             for usual in (ITEM_NAMES, LABEL_NAMES)

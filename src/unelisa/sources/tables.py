@@ -399,7 +399,6 @@ def read_votes(  # noqa: PLR0913 - how a file may be written
 
 
 def _list_paths(path: Any) -> list[Path]:
-    """Return the paths of a file or of several, or raise `VotesError` for anything else."""
     several = [path] if isinstance(path, str | Path) else path
     if not isinstance(several, Sequence) or not all(isinstance(one, str | Path) for one in several):
         kind = type(path).__name__
