@@ -312,7 +312,6 @@ def _pick_votes(
 
 
 def _different_votes(table: LongVotes, first: int, second: int, pairs: int) -> VotesError:
-    """Return the error about different votes of a voter on an item, which is not named."""
     voter = str(table.voters.names[table.voters.codes[first]])[:60]
     number = int(table.items.codes[first]) + 1
     where = f"in {table.locate(first)} and in {table.locate(second)}"
