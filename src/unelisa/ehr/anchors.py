@@ -109,7 +109,6 @@ class ClassCounts(NamedTuple):
         return shrunk * (anchor.counts - mean), shrunk * mean
 
     def _step(self, anchor: AnchorCounts, use: Floats, weights: Floats) -> Self:
-        """Return the parameters after one step; those of a Bernoulli anchor have a prior."""
         residual, information = self._weigh(anchor, use, weights)
         prior = float(isinstance(self, ClassShares))
         score = np.append(residual.sum(axis=1), residual[0] @ use + residual[1] @ use)

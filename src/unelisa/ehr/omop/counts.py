@@ -239,14 +239,12 @@ class _Counter:
         self._advance = advance or (lambda _: None)
 
     def list_days(self, asked: Sequence[Request]) -> Any:
-        """Return the days of some features that count."""
         days = list_days(self.tables, asked, self.request.record_window)
         if self.request.entry:  # an index day is asked for by the spans
             days = days.semi_join(self.cohort, "person")
         return keep_spans(days, self.spans)
 
     def list_counts(self, request: CountRequest) -> dict[str, Any]:
-        """Return the query for the counts of each requested domain."""
         return {
             domain: count_days(self.list_days(asked))
             for domain in DOMAINS
@@ -254,7 +252,6 @@ class _Counter:
         }
 
     def list_contacts(self) -> Any:
-        """Return the query for the number of notes or visits per person."""
         use, window = str(self.request.utilization), self.request.record_window
         return count_contacts(self.tables, use, window, self.spans)
 

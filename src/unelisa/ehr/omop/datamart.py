@@ -102,7 +102,6 @@ def write_datamart(
 
 
 def _stream(table: str, blocks: Iterable[Block], advance: Advance | None) -> Any:
-    """Return the blocks as a reader of Arrow batches, repeating single values."""
     import pyarrow as pa  # noqa: PLC0415 - only files need it
 
     def batch(block: Block) -> Any:

@@ -255,7 +255,6 @@ def _is_present(modifiers: Any) -> Any:
 
 
 def _name_records(records: Any, tables: OmopTables, requests: Sequence[Request]) -> Any:
-    """Return records with the text that names features: a source code or a concept name."""
     kind = requests[0].domain
     if DOMAINS[kind].coded:
         # some sites pad codes with blanks
@@ -275,7 +274,6 @@ def _name_records(records: Any, tables: OmopTables, requests: Sequence[Request])
 
 
 def _days_by_text(named: Any, requests: Sequence[Request]) -> Iterator[Any]:
-    """Yield the days of features named by a text: single ones, then combined ones."""
     alone = [one for one in requests if one.reach != "together"]
     if alone:
         found = named.filter(_match(named.name, alone))

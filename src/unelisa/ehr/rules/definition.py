@@ -110,7 +110,6 @@ class _Reader:
         self.token = (kind, found[kind].strip())
 
     def complain(self, wanted: str) -> ModelError:
-        """Return the error that names what was expected, and where."""
         rest = self._text[self._start :].strip()[:40]
         found = "its end" if self.token is None else repr(rest)
         return ModelError(

@@ -196,7 +196,6 @@ class _Records:
         return both[inside].reset_index(drop=True)
 
     def list_records(self, criterion: Criterion) -> "pd.DataFrame":
-        """Return the records that meet a criterion, in order of person and day."""
         if criterion not in self._fetched:
             found = self._read(criterion)
             found = found.sort_values(["person", "start", "key"], kind="stable", ignore_index=True)
@@ -238,7 +237,6 @@ class _Records:
         return passed
 
     def _compute(self, records: "pd.DataFrame", column: str) -> Floats:
-        """Return a column of some records, computed or looked up if the table has none."""
         if column == "age":
             years = records["start"].to_numpy().astype("datetime64[D]").astype("datetime64[Y]")
             born = self._compute(records, "year_of_birth")
@@ -254,7 +252,6 @@ class _Records:
         return np.asarray(records[column].to_numpy(np.float64, na_value=np.nan))
 
     def _look_up(self, records: "pd.DataFrame", column: str) -> Floats:
-        """Return a column of another table for each record; NaN where it has none."""
         name, keys = _LOOKUPS[column]
         if column not in self._looked_up:
             table = self._tables.take(name, value=column, **{key: _KEYS[key] for key in keys})
@@ -265,7 +262,6 @@ class _Records:
         return np.asarray(found["value"].to_numpy(np.float64, na_value=np.nan))
 
     def count(self, wanted: Occurrence, events: "pd.DataFrame") -> NDArray[Any]:
-        """Return how many records each event has in its windows."""
         records = self.list_records(wanted.criterion)
         before, after = _find_range(wanted, events, records)
         if not (wanted.distinct or wanted.same_visit or any(one.of_end for one in wanted.windows)):

@@ -326,7 +326,6 @@ def _narrow(table: PatternTable, kept: Sequence[int]) -> PatternTable:
 def _resample(
     fit: PatternFit, tables: Sequence[PatternTable], own: bool, rng: np.random.Generator
 ) -> PatternFit:
-    """Return fits to tables drawn from a fit, suppressed where the tables are."""
     patterns = tables[0].patterns
     means = fit.counts.sum(axis=1)[:, None] * fit.expect(patterns)
     drawn = rng.poisson(means, (DRAWS, *fit.counts.shape))
