@@ -237,7 +237,6 @@ def _list_files(path: Path) -> list[Path]:
 
 
 def _rename(records: Iterator[Record], named: Mapping[str, str]) -> Iterator[Record]:
-    """Yield records with the fields that were named, under the names of their kinds."""
     if not named:
         yield from records
         return
@@ -249,7 +248,6 @@ def _rename(records: Iterator[Record], named: Mapping[str, str]) -> Iterator[Rec
 
 
 def _open_records(path: Path, named: Mapping[str, str]) -> Iterator[Record]:
-    """Return the records of a file, whose first bytes determine its kind."""
     with reading(path), path.open("rb") as file:
         start = file.read(1 << 12)
     if not start.strip():
@@ -320,7 +318,6 @@ def _read_rows(path: Path, start: bytes, named: Columns) -> Iterator[Record]:
 
 
 def _choose_columns(names: Sequence[str], file: str, named: Columns) -> list[str]:
-    """Return the columns that verdicts are made of: as declared, or by their usual names."""
     if named:
         missing = [name for name in named.values() if name not in names]
         if missing:

@@ -193,7 +193,6 @@ class _Records:
                     raise
 
     def _read_more(self) -> bool:
-        """Add at least as much as is left; return whether there was more."""
         self._count_lines()
         left = self._text[self._place :]
         if self._limited and len(left) >= LONGEST:

@@ -1,6 +1,6 @@
 """Inside Inspect AI: a reducer that weighs a panel's grades, and a metric with an interval.
 
-The names `unelisa/...` are the package's: Inspect loads no other entry points.
+Inspect loads entry points only for names that begin with the package's: `unelisa/panel`.
 """
 
 import math

@@ -145,7 +145,6 @@ def _describe_system(one: System, rank: tuple[int, int] | None, bounded: bool) -
 def _name_questions(
     judged: Judged, known: NDArray[Any], questions: Mapping[str, str] | None
 ) -> list[str]:
-    """Return what each item answers: as given, or its name without that of its system."""
     items = [str(item) for item in judged.votes.items]
     if questions:
         return [questions.get(item, item) for item in items]
@@ -182,7 +181,8 @@ def find_favors(
 ) -> list[dict[str, Any]]:
     """Return the systems with a judge x system interaction; of two, only the first.
 
-    `spread` is the range of the judges' views as a pass rate, `more` and `less` its ends.
+    `judge` passes `more` of its answers than expected, `strictest` `less`; `spread` is the range of
+    all, as a rate.
     """
     names, votes = sorted(set(known.tolist()) - {""}), judged.votes
     merit = _measure_merit(votes, passing)
