@@ -326,7 +326,6 @@ def _spread(rings: list[tuple[float, int]], wanted: Floats | None = None) -> Flo
 
 
 def _wanted_angles(links: list[Edge], places: Floats, placed: NDArray[np.bool_]) -> Floats:
-    """Return the direction of the neighbors of each voter not placed; NaN where none."""
     directions, known = places / INNER, placed.copy()
     for _ in range(PASSES):
         pull = np.zeros_like(places)
