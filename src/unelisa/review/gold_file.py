@@ -241,7 +241,6 @@ def _refuse(name: str, error: OSError) -> str:
 
 
 def _check_names(names: Sequence[Any], what: str) -> None:
-    """Refuse names that a row cannot hold, and two that a spreadsheet shows alike."""
     texts = list(map(str, names))
     if any("\n" in text or "\r" in text or len(text) > LONGEST_ITEM for text in texts):
         raise ModelError(
