@@ -187,7 +187,7 @@ def _is_interruption(error: BaseException) -> bool:
 
 @contextmanager
 def heed_interruptions() -> Iterator[None]:
-    """End the process, drafts removed, where Ctrl-C has not stopped the block in time: a thread.
+    """End the process, with its drafts removed, where Ctrl-C has not stopped the block in time.
 
     Python handles signals between its own steps, and a kernel is one step, however long.
     """

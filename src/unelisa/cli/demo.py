@@ -79,7 +79,6 @@ def demo(
 
 
 def _show_crowd(screen: Console, outputs: Outputs, inputs: Sequence[Path], force: bool) -> Rows:
-    """Show the job on a crowd of two classes, write its files; return the methods' rows."""
     with busy("drawing votes"):
         drawn = simulate_votes(25, "quarter", "high", random_state=CROWD_SEED)
     votes = replace(drawn.votes, classes=("no", "yes"))
@@ -138,7 +137,7 @@ def _show_cancer(screen: Console) -> Rows:
 
 
 def breast_cancer_votes() -> KnownLabels:
-    """Return scikit-learn's breast cancer data as votes: a rule per measurement, above median."""
+    """Return scikit-learn's breast cancer data as votes: "malignant" where above the median."""
     from sklearn.datasets import load_breast_cancer
 
     cancer: Any = load_breast_cancer()
@@ -167,7 +166,6 @@ def _compare(screen: Console, known: KnownLabels) -> Rows:
 def _fit_crowd(
     screen: Console, crowd: KnownLabels, outputs: Outputs, longest: int | None
 ) -> tuple[Rows, Aggregator, Findings]:
-    """Compare the methods, fit the default, write its files, and print the voters."""
     rows, model = _compare(screen, crowd), options.build_method(options.DEFAULT_METHOD, SEED, -1)
     seconds, _ = fit_model(model, crowd.votes)
     judged = Judged.of(model, crowd.votes)

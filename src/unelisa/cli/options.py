@@ -125,8 +125,8 @@ _SHARED["memory"].envvar, _SHARED["memory"].callback = VARIABLE, _limit_memory
 def takes_form(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command as Typer takes it: each option is a parameter with its help.
 
-    Helps are in the docstrings of the command and of its forms, or shared. A form such as
-    `VotesForm` becomes its fields, after the command's own options.
+    Help texts are in the docstrings of commands and forms, or shared. A form such as `VotesForm`
+    becomes its fields, after the command's own options.
     """
     own, forms, shown = signature(command), {}, {}
     text, options = read_options(command.__doc__ or "")
@@ -301,7 +301,6 @@ class VotesForm(NamedTuple):
 
 
 def _split_labels(name: str, listed: str, wanted: str) -> list[str]:
-    """Return two labels of a list with commas, or all classes, of which there are two or more."""
     found = [label.strip() for label in listed.split(",")]
     if len(found) < 2 or (len(found) > 2 and name == "--labels") or not all(found):
         example = "no,yes" if name == "--labels" else "poor,fair,good"

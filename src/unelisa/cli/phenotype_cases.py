@@ -256,7 +256,6 @@ def _compare_groups(
 def _list_labels(
     labeled: Labeled, people: Persons, active: NDArray[np.bool_]
 ) -> Iterator[tuple[Any, Any, str, str]]:
-    """Yield person, label, P(case) and note; no label for those who were not observed."""
     labels = labeled.model.classes_[labeled.flagged.astype(int)].tolist()
     chances = np.where(people.possible, labeled.chances, 0.0)
     observed = np.ones(len(chances), dtype=bool) if people.observed is None else people.observed
@@ -268,7 +267,6 @@ def _list_labels(
 
 
 def _warn_of_absent(model: Phenotyper, counts: "pd.DataFrame") -> None:
-    """Warn if no new patient has some feature that a saved model uses."""
     table = model.features_
     used = table["feature"][table["selected"]].tolist()
     absent = [name for name in used if not counts[name].any()]
