@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unelisa.ehr.counts import FEWEST_SHOWN
 from unelisa.ehr.omop.counts import PatientCounts
 from unelisa.ehr.omop.database import OmopTables, explain_engine
 from unelisa.ehr.omop.records import (
@@ -236,7 +237,6 @@ def _today() -> date:
     return datetime.now(UTC).date()
 
 
-FEWEST = 5  # patients behind a figure; fewer might be recognized
 TOP = 8  # most frequent features of each group
 QUARTILES = (0.25, 0.5, 0.75)
 Row = dict[str, Any]
@@ -278,7 +278,7 @@ def describe_groups(
 def _summarize(known: Floats, shared: bool) -> list[float] | float | None:
     """Return the share of ones, or the quartiles; None where so few have it that it shows them."""
     if not shared:
-        return np.quantile(known, QUARTILES).tolist() if len(known) >= FEWEST else None
+        return np.quantile(known, QUARTILES).tolist() if len(known) >= FEWEST_SHOWN else None
     ones = int(known.sum())
-    few = any(0 < n < FEWEST for n in (ones, len(known) - ones)) or not len(known)
+    few = any(0 < n < FEWEST_SHOWN for n in (ones, len(known) - ones)) or not len(known)
     return None if few else ones / len(known)
