@@ -23,8 +23,8 @@ def votes_from_estimators(
     Parameters
     ----------
     estimators
-        Fitted scikit-learn classifiers of the same classes: a list, (name, classifier) pairs
-        as in a `VotingClassifier`, or a dict by name.
+        Fitted scikit-learn classifiers of the same classes: a list, (name, classifier) pairs, or a
+        dict.
     X
         The items, as the classifiers expect them.
     items

@@ -155,11 +155,7 @@ def _find_items(named: NDArray[Any], items: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def settle_answers(answers: Iterable[tuple[Item, Given | None, str]]) -> dict[Item, Given | None]:
-    """Return one label per item from (item, label, reviewer) in the order of answering.
-
-    The label None withdraws an earlier one, and is that of items on which the reviewers do not
-    agree.
-    """
+    """Return one label per item from (item, label, reviewer) in order; None where they differ."""
     last: dict[Item, dict[str, Given | None]] = {}
     for item, label, reviewer in answers:
         last.setdefault(item, {})[reviewer] = label
