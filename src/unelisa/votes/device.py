@@ -1,7 +1,6 @@
 """Votes that a device such as a GPU holds beside this process, and passes that run there.
 
-A pass with a twin in torch (`twin_of`) runs on all items at once; others visit the blocks in this
-process. Sums are added in a fixed order: the same votes give the same bits on one device.
+A pass with a twin in torch (`twin_of`) runs on all items at once; sums have a fixed order.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,8 +1,4 @@
-"""Dask collections: votes that stay in their partitions, and results that stay lazy.
-
-Only labels, sums over items and requested results are sent. With a `dask.distributed` client, what
-a lost worker held is recomputed from its origin.
-"""
+"""Dask collections: votes that stay in their partitions, and results that stay lazy."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
