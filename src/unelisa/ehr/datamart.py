@@ -146,11 +146,10 @@ def simulate_ehr(
 ) -> SimulatedEhr:
     """Return a simulated datamart of rheumatoid arthritis like the paper's, with its truth.
 
-    142 features of 46,568 patients, 22.5 % of them cases; 435 charts reviewed, 98 of them cases. As
-    in real records, utilization drives every count; severity varies, and 8 % of the cases leave
-    hardly a trace; other inflammatory arthritis mimics the disease; osteoarthritis shares its pain;
-    comorbidity links more concepts than the disease does; most patients without any code 714.x get
-    one as a rule-out diagnosis. A count is a number of days of care.
+    142 features of 46,568 patients, 22.5 % of them cases; 435 charts reviewed, 98 of them cases.
+    Utilization drives every count; severity varies, and 8 % of the cases leave hardly a trace;
+    other diseases mimic it, share its pain or occur with it; most patients without any code 714.x
+    get one as a rule-out diagnosis. A count is a number of days of care.
 
     Parameters
     ----------

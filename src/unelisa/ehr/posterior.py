@@ -185,10 +185,7 @@ def _bin(others: Floats, cuts: Floats) -> tuple[NDArray[np.intp], int]:
 
 
 def allow_for_unseen(shown: Floats, blind: Floats, doubtful: float) -> Floats:
-    """Return P(case | anchors) with unseen cases, w + (1 - e) (1 - w) B / 3.
-
-    B is P(case) without any anchor, e the share of shown patients who may not be cases.
-    """
+    """Return P(case | anchors) with unseen cases, w + (1 - e) (1 - w) B / 3; B: without anchors."""
     return np.asarray(shown + UNSEEN * (1 - doubtful) * (1 - shown) * blind)
 
 
@@ -270,8 +267,8 @@ def expect_performance(
 ) -> Performance:
     """Return what the model expects, with intervals over alternative models, the `rivals`.
 
-    For NPV and sensitivity no case is missed, or `MISSED` times as many as by `blind`. Intervals
-    extend 1.96 sqrt(sum P (1 - P)) beyond the alternatives.
+    Intervals extend 1.96 sqrt(sum P (1 - P)) beyond the alternatives: no case is missed, or
+    `MISSED` times as many as by `blind`.
     """
     ppv = _bound(chances[flagged], [other[flagged] for other in rivals])
     npv = _bound(1 - chances[~flagged], [1 - MISSED * blind[~flagged], np.ones(1)])
@@ -305,10 +302,7 @@ def find_sensitivity(flagged: float, ppv: float, others: float, npv: float) -> f
 
 
 def review_share(charts: ReviewedCharts, side: NDArray[np.bool_], sign: int) -> Estimate | None:
-    """Return the weighted proportion of a side's charts with this sign; None if under ten.
-
-    Wilson's interval for (sum w)^2 / sum w^2 charts (Kish), wider by the share of wrong labels.
-    """
+    """Return the weighted proportion of a side's charts with this sign; None if under ten."""
     seen = side & (charts.signs != 0)
     if seen.sum() < FEWEST_CHARTS:
         return None

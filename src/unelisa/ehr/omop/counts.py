@@ -143,8 +143,10 @@ def read_omop(  # noqa: PLR0913 - what to count takes many words
 ) -> "pd.DataFrame":
     """Return patient x feature counts from a database in the OMOP common data model.
 
-    The database does the counting; only one number per patient and feature leaves it. Each feature
-    counts at most once a day. Requires `pip install "unelisa[omop]"`.
+    A pandas frame with one row per patient (index: person_id, sorted), one int32 column per
+    feature, then the utilization. The database does the counting; only one number per patient and
+    feature leaves it. Each feature counts at most once a day. Requires `pip install
+    "unelisa[omop]"`.
 
     Parameters
     ----------
@@ -166,21 +168,14 @@ def read_omop(  # noqa: PLR0913 - what to count takes many words
     window
         First and last day that count, as dates or "2001-12-31"; None leaves an end open.
     index, before, after
-        Features whose first day in the window is a patient's index day, and the number of days
-        before and after it that count; None leaves that end to the window. Patients without an
-        index day are left out.
+        Features whose first day in the window is a patient's index day, and the days before and
+        after it that count; None leaves that end to the window. Others are left out.
     least_share, among
         Features that a pattern finds ("ICD:%") are left out unless at least this share of the
         patients with one of the features `among` (by default of all patients) have them.
     schema, vocabulary_schema
-        Schema of the OMOP tables on a server, such as "cdm", and that of the tables concept and
+        Schema of the OMOP tables on a server, such as "cdm", and that of concept and
         concept_ancestor if it is another one.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per patient (index: person_id, sorted), one int32 column per feature, then the
-        utilization.
 
     Examples
     --------

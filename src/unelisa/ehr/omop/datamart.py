@@ -1,7 +1,6 @@
 """A simulated datamart as an OMOP database in DuckDB: the dated records behind every count.
 
-Records that must not be counted are included: codes repeated on one day, and mentions that are
-negated, hypothetical, or about a relative.
+Records that must not count are included: repeated codes, and mentions negated or of relatives.
 """
 
 import errno

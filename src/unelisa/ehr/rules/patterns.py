@@ -52,10 +52,7 @@ class PatternTable(NamedTuple):
 
 
 class PatternFit(NamedTuple):
-    """Parameters and expected counts, of one fit or of several.
-
-    The last axes are sites, sites x rules, or sites x cells.
-    """
+    """Parameters and expected counts: sites, sites x rules, or sites x cells as the last axes."""
 
     prevalence: Floats
     sensitivity: Floats
@@ -240,11 +237,9 @@ def evaluate_patterns(
     level: float = 0.95,
     random_state: int | np.random.Generator | None = 0,
 ) -> Any:
-    """Return the figures of each rule at each site, with intervals, as a pandas table.
+    """Return the figures of each rule at each site, with bootstrap intervals, as a pandas table.
 
-    The parametric bootstrap assumes that the model holds: rules that err together make intervals
-    too narrow. `fit` is the p value of a test of that. What is not identified is NaN, with a
-    `reason`.
+    Rules that err together make intervals too narrow: `fit` is the p value of a test of the model.
     """
     _check_same(tables)
     obstacle = find_obstacle(tables, own)
