@@ -123,8 +123,7 @@ def name_grades(
 ) -> Named:
     """Return the label of every grade, and their coding.
 
-    Marks become pass and fail, with partial between them; so do 0 and 1, and with a `cut` all
-    scores. A few whole or half scores are ordered classes; other labels stay as they are.
+    Marks, 0 and 1, and with a `cut` all scores become pass and fail; a few scores ordered classes.
     """
     found: list[Any] = [*grades]
     if not _keep_letters(grades, coding):

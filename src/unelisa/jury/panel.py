@@ -241,10 +241,9 @@ def compare_with_gold(votes: Votes, gold: NDArray[np.int8]) -> dict[str, dict[st
 def bound_effective(
     votes: Votes, chances: Floats, bounds: tuple[float, float] | None
 ) -> tuple[float, float] | None:
-    """Return a 90 % interval of Kish's n / (1 + (n - 1) rho); None where nothing is shared.
+    """Return a 90 % interval of Kish's n / (1 + (n - 1) rho), at both `bounds` of the accuracy.
 
-    rho = sum_i a_i / sum_i b_i (see `count_independent`) has the variance sum_i (a_i - rho b_i)^2 /
-    (sum_i b_i)^2. It depends on how right the labels are: both ends of their `bounds` are covered.
+    rho = sum_i a_i / sum_i b_i has the variance sum_i (a_i - rho b_i)^2 / (sum_i b_i)^2.
     """
     views = [chances]
     if bounds is not None:

@@ -179,11 +179,7 @@ def correct_system(one: System, truth: Truth, items: NDArray[np.intp], trust: fl
 def find_favors(
     judged: Judged, passing: Floats, known: NDArray[Any], asked: list[str]
 ) -> list[dict[str, Any]]:
-    """Return the systems with a judge x system interaction; of two, only the first.
-
-    `judge` passes `more` of its answers than expected, `strictest` `less`; `spread` is the range of
-    all, as a rate.
-    """
+    """Return the systems with a judge x system interaction; of two, only the first."""
     names, votes = sorted(set(known.tolist()) - {""}), judged.votes
     merit = _measure_merit(votes, passing)
     questions = np.unique(np.array(asked, dtype=object), return_inverse=True)[1]
