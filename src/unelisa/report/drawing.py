@@ -185,8 +185,8 @@ def describe_graph(network: Network, ranking: Sequence[int]) -> dict[str, Any]:
 def draw_graph(graph: dict[str, Any]) -> dict[str, Any]:
     """Return the graph's nodes, ties to the truth and links, with sizes, widths and signs.
 
-    Nodes are [x, y, size, role], ties [voter, width, sign], links [voter, voter, width, sign]; a
-    family has an arc of points [x, y] and stems [voter, x, y] from it.
+    [x, y, size, role], [voter, width, sign], [voter, voter, width, sign]; families have arcs and
+    stems.
     """
     strongest = max((abs(tie) for tie in graph["ties"]), default=0.0) or 1.0
     heaviest = max((abs(w) for _, _, w in graph["links"]), default=0.0) or 1.0
@@ -268,10 +268,7 @@ def _between(ends: tuple[float, float], share: float) -> float:
 
 
 def place_voters(network: Network) -> Floats:
-    """Return the place of every voter, voters x 2; the truth is at (0, 0).
-
-    Clockwise from the top: those who agree by decreasing weight, contrarians, the others nearby.
-    """
+    """Return places, voters x 2, around the truth: who agrees, contrarians, others nearby."""
     places, lead = np.zeros((len(network.names), 2)), np.arange(len(network.names))
     counted, alone = network.counted, network.alone
     for kin in network.families:

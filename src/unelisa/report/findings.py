@@ -62,10 +62,7 @@ def collect_findings(
     *,
     show_items: bool = False,
 ) -> Findings:
-    """Return everything that a report says about a fitted model, as data that JSON can hold.
-
-    `notes` are further warnings; `show_items` names items, who may be patients.
-    """
+    """Return everything that a report says about a fitted model, as data that JSON can hold."""
     given = () if reference is None else reference.comparison
     rows = (row if isinstance(row, Mapping) else row._asdict() for row in given)
     network, ranking = Network.of_model(model), rank_voters(model)
