@@ -1,7 +1,6 @@
 """The file of a review: one row per answer, on disk before the next item is shown.
 
-Rows are only appended. Reviewers write in turns: each reads the others' rows and claims its item. A
-torn last line is cut off; a file that was replaced, edited or locked is not written to.
+Rows are only appended, by several reviewers in turns. A file that was replaced or edited stays.
 """
 
 import csv

@@ -84,8 +84,7 @@ class Study(NamedTuple):
 class VotesPool:
     """The items of some votes, with a model that was fitted to the votes alone.
 
-    For "labels" the most useful come first, and the model is fitted again; for "rate" they are a
-    stratified sample; for "certify" a draw until `share` is certified with `promise`.
+    First the most useful ("labels"), a stratified sample ("rate"), or a draw of gold ("certify").
     """
 
     model: Any
