@@ -276,8 +276,7 @@ class LatentSpectralMetaLearner(SpectralMetaLearner):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import unelisa as ue
+    >>> import numpy as np, unelisa as ue
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.choice([-1, 1], size=(2000, 1))
     >>> latent = np.where(rng.random((2000, 4)) < .8, truth, -truth)

@@ -2,8 +2,8 @@
 
 S_c = {items whose label has a probability of at least c} is certified if its wrong labels, less
 those that gold labels corrected, are at most `error` times the number delivered, by an upper bound
-with confidence 1 - alpha (error_bounds.py). The items and sets were fixed before any gold label was
-seen, so nothing is assumed of the model. Items drawn but not answered count as wrong.
+with confidence 1 - alpha (error_bounds.py). Sets were fixed before any gold label was seen, so
+nothing is assumed of the model. Items drawn but not answered count as wrong.
 
 Alpha is divided between fifths of the largest set; once a set is certified, its part passes to the
 next larger one (the fallback procedure of Wiens and Dmitrienko 2005). Other losses are sums of such

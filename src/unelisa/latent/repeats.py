@@ -4,8 +4,8 @@
     excess_st = min(max(r_st - m / sqrt(n_st) - REPEATS, 0) / RAMP, 1),   m = sqrt(2 log pairs)
 
 r_st is the partial correlation of the votes of s and t on their n_st common items given the mean
-vote of the others; m / sqrt(n_st) is about its maximum by chance. With more than two classes it is
-the mean over the indicators of "says c", weighted by share_c (1 - share_c).
+vote of the others; m / sqrt(n_st) is about its maximum by chance. Over two classes it is the mean
+over the indicators of "says c", weighted by share_c (1 - share_c).
 """
 
 from typing import Any, NamedTuple
