@@ -3,9 +3,9 @@
 Which reading identifies the truth is an assumption that the likelihood does not decide: on coherent
 votes a graph of the voters explains more than any truth does. So the coherence kappa of the votes
 decides, about (2 q - 1)^2 where a share q of the voters points the same way. From kappa = .3 on
-(q = .77) the truth is what they agree on (the consensus). Below .2 (q = .72), with two
-classes and enough common items, it is the hub of the voters' graph (the edges). In between it is the
-consensus if one common factor explains the voters' correlations, and else the hub.
+(q = .77) the truth is what they agree on (the consensus). Below .2 (q = .72), with two classes and
+enough common items, it is the hub of the voters' graph (the edges). In between it is the consensus
+if one common factor explains the voters' correlations, and else the hub.
 
     votes -> lists (votes/ballots.py) -> crowd and its coherence (crowd.py)
           -> read_consensus (consensus.py): who repeats whom (repeats.py), EM
