@@ -21,10 +21,7 @@ def main() -> None:
 
 
 def open_streams() -> None:
-    """Make the streams usable: those that were closed, and those that cannot show every letter.
-
-    An output file would otherwise get the number of a closed stream, and what libraries print.
-    """
+    """Replace streams that are closed, and let the others show every letter."""
     for number in range(3):
         try:
             os.fstat(number)

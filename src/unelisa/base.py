@@ -1,8 +1,4 @@
-"""What scikit-learn expects of an estimator, without importing scikit-learn.
-
-Importing scikit-learn takes two seconds, with scipy.stats and pandas. Everything here that needs
-it, such as the tags by which it knows a classifier, imports it when it is called.
-"""
+"""What scikit-learn expects of an estimator, without importing it, which takes two seconds."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -16,16 +12,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class Estimator:
-    """Base of all estimators: `__init__` stores parameters, `fit` attributes that end in `_`.
-
-    Examples
-    --------
-    >>> class Mean(Estimator):
-    ...     def __init__(self, robust=False, weights=None):
-    ...         self.robust, self.weights = robust, weights
-    >>> Mean().set_params(robust=True)
-    Mean(robust=True)
-    """
+    """Base of all estimators: `__init__` stores parameters, `fit` attributes that end in `_`."""
 
     estimator_type: ClassVar[str | None] = None
 
@@ -71,7 +58,6 @@ class Estimator:
         return dict(vars(self))
 
     def _html_repr(self) -> Any:
-        """Return what notebooks show."""
         from sklearn.utils import estimator_html_repr  # noqa: PLC0415
 
         return estimator_html_repr(self)
@@ -80,7 +66,6 @@ class Estimator:
         return self._html_repr()
 
     def __sklearn_tags__(self) -> Any:
-        """Return what scikit-learn asks about the estimator."""
         from sklearn.utils import ClassifierTags, Tags, TargetTags  # noqa: PLC0415
 
         classifier = self.estimator_type == "classifier"
@@ -127,16 +112,7 @@ class _Conditional:
 
 
 def available_if(check: Callable[[Any], bool]) -> Callable[[Method], Method]:
-    """Return a decorator of methods: `hasattr` finds them where `check(model)` holds.
-
-    Examples
-    --------
-    >>> class Rule(Estimator):
-    ...     @available_if(lambda model: hasattr(model, "chances_"))
-    ...     def predict_proba(self, X): ...
-    >>> hasattr(Rule(), "predict_proba")
-    False
-    """
+    """Return a decorator of methods: `hasattr` finds them where `check(model)` holds."""
 
     def declare(method: Method) -> Method:
         conditional: Any = _Conditional(check, method)

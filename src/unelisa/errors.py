@@ -11,7 +11,7 @@
     UnelisaWarning (UserWarning)
     ├── VotesWarning                   the votes are usable, but some carry no information
     ├── ExpertsWarning                 no or too few experts: the labels rest on a fallback
-    ├── ReliabilityWarning             something speaks against the labels
+    ├── ReliabilityWarning             the labels may be unreliable
     └── ConvergenceWarning             an iteration limit was reached; where scikit-learn is
                                        loaded, its filters take it for its own
 
@@ -26,14 +26,7 @@ from typing import Any, NamedTuple, Self
 
 
 class Sentence(str):
-    """A message that names a few voters; `voters` names all, if there are more.
-
-    Examples
-    --------
-    >>> message = Sentence.listing("these never voted: {}", ["ann", "bob", "cem"], most=2)
-    >>> message, message.voters
-    ('these never voted: ann, bob and 1 more', ('ann', 'bob', 'cem'))
-    """
+    """A message that names a few voters; `voters` names all, if there are more."""
 
     __slots__ = ("voters",)
     voters: tuple[str, ...]
@@ -69,11 +62,7 @@ def join_hints(message: str, hints: Sequence[str]) -> str:
 
 
 class _Hinted:
-    """What errors and warnings carry for programs that show them.
-
-    That is the sentence, the parameters it ends with, and further facts by name, such as the
-    column that is absent.
-    """
+    """The sentence of an error or warning, with its parameters and further facts by name."""
 
     def __init__(self, message: str = "", *hints: Hint, **about: Any) -> None:
         text = join_hints(message, [str(hint) for hint in hints])
@@ -125,7 +114,7 @@ class ExpertsWarning(UnelisaWarning):
 
 
 class ReliabilityWarning(UnelisaWarning):
-    """Something speaks against the labels: `reliable_` is False, or a note names it."""
+    """The labels may be unreliable: `reliable_` is False, or a note says why."""
 
 
 class ConvergenceWarning(UnelisaWarning):
@@ -143,11 +132,7 @@ def warn_user(message: str, category: type[UnelisaWarning], *hints: Hint) -> Non
 
 
 def __getattr__(name: str) -> Any:
-    """Return `_SharedWarning`, a `ConvergenceWarning` of ours and of scikit-learn's.
-
-    It is made when it is first wanted: only a program that has loaded scikit-learn, which takes two
-    seconds, can filter by scikit-learn's category.
-    """
+    """Return `_SharedWarning`, made on demand: it is scikit-learn's `ConvergenceWarning` too."""
     if name != "_SharedWarning":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name not in globals():

@@ -26,11 +26,7 @@ ABSTAINED: dict[CodingChoice, tuple[int, str]] = {(0, 1): (-1, "snorkel"), (-1, 
 def fit_aside(
     fit: Callable[Concatenate[Model, Given], Any],
 ) -> Callable[Concatenate[Model, Given], Model]:
-    """Return `fit` as a method that succeeds as a whole or leaves the model as it was.
-
-    A copy is fitted, and its state is taken over in one step when it is complete. BLAS has one
-    thread meanwhile.
-    """
+    """Return `fit` as a method that succeeds as a whole or leaves the model as it was."""
 
     @wraps(fit)
     def fit_copy(self: Model, /, *given: Given.args, **named: Given.kwargs) -> Model:
@@ -98,25 +94,8 @@ def has_distinct_names(model: Any) -> bool:
 class VotesEstimator(Estimator):
     """Base of everything that is fitted to votes.
 
-    X may be `Votes`, an array of -1 / +1 or of 0 / 1, or any table that `Votes.of` reads; -1, 0 and
-    1 together can mean two things and need ``Votes.of(X, coding=...)``. Voters with names are
-    matched by name in `predict`: an absent voter counts as abstaining, an unknown one is ignored
-    with a warning. Voters without names are matched by position.
-
-    Attributes
-    ----------
-    classes_
-        The user's labels, [negative, positive] or all classes: the columns of `predict_proba`. It
-        is sorted unless another order was declared; scikit-learn's scorers assume sorted labels, so
-        pass them ``model.predict_proba(X)[:, np.argsort(model.classes_)]``.
-    ordered_
-        Whether the order of more than two classes was declared.
-    coding_
-        How the labels of later tables are read.
-    n_features_in_
-        Number of voters.
-    voter_names_, named_voters_
-        Their names, and whether these came from the table.
+    Voters are matched by name in `predict`: absent ones abstain, unknown ones are ignored with a
+    warning; without names by position. `classes_` are the user's labels.
     """
 
     takes: ClassVar[Takes] = Takes()
@@ -178,10 +157,7 @@ class VotesEstimator(Estimator):
 
     @property
     def coding_(self) -> CodingChoice:
-        """How raw tables are read after `fit`: in the same way, even if a label is absent.
-
-        A code for abstained is read if it was declared. Models of earlier versions do not say.
-        """
+        """How raw tables are read after `fit`: in the same way, even if a label is absent."""
         classes = tuple(self.classes_.tolist())
         unsaid = "pm1" if classes == (-1, 1) else ""
         named: Any = getattr(self, "_named_coding", unsaid)

@@ -60,10 +60,7 @@ def refuse_pairs(n_voters: int) -> None:
 
 
 def weigh_json(content: str | bytes | bytearray) -> int:
-    """Return how much memory JSON takes at most, with its text, once it is parsed.
-
-    It is bounded by its marks, since lists of empty lists take 50 times as much as their text.
-    """
+    """Return the most memory that parsed JSON takes, bounded by the number of its marks."""
     if isinstance(content, str):
         marks = sum(content.count(mark) * size for mark, size in _JSON_MARKS.items())
         escaped = "\\u" in content

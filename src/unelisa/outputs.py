@@ -1,7 +1,4 @@
-"""Output files that appear whole or not at all; values for JSON, and cells for spreadsheets.
-
-Files that grow line by line are in `review.gold_file`.
-"""
+"""Output files that appear whole or not at all; values for JSON, and cells for spreadsheets."""
 
 import csv
 import errno
@@ -28,10 +25,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
-    """Yield where to write `path`; the file is moved into place if the block succeeds.
-
-    A reader sees the old file or the new one, never a part; after an error nothing is left behind.
-    """
+    """Yield where to write `path`; the file is moved into place if the block succeeds."""
     with whole_files() as make_draft:
         yield make_draft(path)
 
@@ -40,12 +34,9 @@ def whole_file(path: str | Path) -> Iterator[Path]:
 def whole_files() -> Iterator[Callable[[str | Path], Path]]:
     """Yield a function from a file's name to its draft; all are moved into place at the end.
 
-    A draft is in a folder of its own beside the target, which nobody else can read, together with
-    whatever its writer leaves beside it. Every draft is on disk before the first one is moved. If a
-    move fails, the files moved before it are restored, so that a set of files is never half new.
-
-    A file that is replaced passes on its owner, mode and access list; a read-only one is refused.
-    A symbolic link is followed, and refused where it leads nowhere.
+    Drafts are in private folders beside their targets. If a move fails, files moved before it are
+    restored. A replaced file passes on its owner, mode and access list; a read-only one is refused.
+    Symbolic links are followed, and refused where they lead nowhere.
     """
     drafts: list[tuple[Path, Path]] = []
 
@@ -73,10 +64,7 @@ def remove_drafts() -> None:
 
 
 def find_target(path: str | Path) -> Path:
-    """Return the file that an output replaces or creates, or raise `OSError`.
-
-    A folder or a device is refused: moving a file over /dev/null would replace it for everybody.
-    """
+    """Return the file that an output replaces or creates; refuse folders and devices."""
     target = Path(os.path.realpath(path))
     if Path(path).is_symlink() and not target.exists():
         raise FileExistsError(errno.EEXIST, "is a link to nothing", str(path))
@@ -98,10 +86,7 @@ def _finish(draft: Path, target: Path) -> None:
 
 
 def _keep_access(target: Path, handle: int) -> None:
-    """Give an open file the owner, mode and access list of another, where the system permits.
-
-    Where it does not, the group gets no access: it would be another group, or more than its share.
-    """
+    """Give an open file the owner, mode and access list of another, else none for the group."""
     old = target.stat()
     for owner, group in ((-1, old.st_gid), (old.st_uid, -1)):
         with suppress(PermissionError):
@@ -149,10 +134,7 @@ def _put_back(target: Path, old: Path | None) -> None:
 
 @contextmanager
 def holding(path: Path) -> Iterator[None]:
-    """Keep other programs that hold the same file out of this block, where the system has locks.
-
-    A file that one of them replaced meanwhile is another file: compare its content in the block.
-    """
+    """Lock out other programs that hold the same file, where the system has locks."""
     with ExitStack() as held:
         if _fcntl is not None and path.is_file():
             file = held.enter_context(path.open("rb"))
@@ -196,11 +178,7 @@ def make_plain(value: Any) -> Any:
 
 
 def defuse_cell(cell: Any) -> Any:
-    """Return a cell as it may appear in a spreadsheet, which runs text such as =1+2 as a formula.
-
-    So the name of a voter or an item could carry a command. An apostrophe shows it as text; numbers
-    such as -1 are left alone, and fractions keep six digits.
-    """
+    """Return a cell that a spreadsheet shows as text, where it would run =1+2 as a formula."""
     if cell is None or isinstance(cell, int):
         return cell
     if isinstance(cell, float):

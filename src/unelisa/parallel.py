@@ -27,11 +27,7 @@ def is_number_of_jobs(value: Any) -> bool:
 
 
 def count_jobs(n_jobs: int | None) -> int:
-    """Return the number of threads that `n_jobs` asks for.
-
-    As in scikit-learn: None is 1 (or what `joblib.parallel_config` sets), -1 every core that this
-    process may use, -2 all but one, and so on.
-    """
+    """Return the number of threads that `n_jobs` asks for, as in scikit-learn and joblib."""
     if not is_number_of_jobs(n_jobs):
         raise ModelError(f"n_jobs must be {NUMBER_OF_JOBS}")
     return int(effective_n_jobs(n_jobs))
@@ -43,12 +39,10 @@ def run_all(
     n_jobs: int | None = None,
     each: Callable[[Result], Any] | None = None,
 ) -> list[Result]:
-    """Return `function` of every task, in the tasks' order; the first error propagates.
+    """Return `function` of every task, in order, by Dask workers if any, else by threads.
 
-    The workers of the active `dask.distributed` client do the work, if there is one; otherwise
-    `n_jobs` threads. The function must be picklable for that: what must happen in this process,
-    such as writing a file, belongs in `each`, which gets every result as it arrives. Warnings of
-    the workers are emitted again here.
+    `each` gets every result in this process as it arrives. The function must be picklable for Dask;
+    warnings of the workers are emitted again here.
     """
     client = active_client()
     if client is not None:
@@ -64,10 +58,7 @@ def run_all(
 
 
 def active_client() -> Any:
-    """Return the Dask client of this process, or None; a worker's own tasks have none.
-
-    A task that waited for other tasks of the same worker could wait forever.
-    """
+    """Return the Dask client of this process; None in a worker, whose tasks could wait forever."""
     if "distributed" not in sys.modules:
         return None
     import distributed  # noqa: PLC0415 - an extra, loaded already

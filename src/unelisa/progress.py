@@ -1,10 +1,7 @@
 """Progress on stderr: the one console that also shows warnings and errors, and the bars.
 
-A bar with a count (`show_progress`) is for work whose steps are known. A fit shows the share of
-its work that is done (`show_fit`): its stages say how far they go (`until`, `each`, `another`),
-and the code they are in need not know who looks. Nobody does in threads and worker processes,
-where stderr is neither a terminal nor a notebook's, or where UNELISA_PROGRESS is 0; stages then
-cost next to nothing.
+`show_progress` counts steps, `show_fit` the share of a fit, whose stages say how far they go; not
+shown in threads and worker processes, or if UNELISA_PROGRESS is 0.
 """
 
 import multiprocessing
@@ -55,13 +52,7 @@ def open_console(stream: TextIO, quiet: bool = False) -> "Console":
 
 
 def strip_controls(text: str) -> str:
-    r"""Return text without characters that move the cursor, change the terminal or turn the line.
-
-    Examples
-    --------
-    >>> strip_controls("ann\x1b[2J")
-    'ann�[2J'
-    """
+    """Return text without characters that move the cursor, change the terminal or turn the line."""
     if text.isprintable():
         return text
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
@@ -71,10 +62,7 @@ def strip_controls(text: str) -> str:
 def show_progress(
     doing: str, total: int, wanted: bool | None = None
 ) -> Iterator[Callable[..., None]]:
-    """Yield `advance(steps, doing)`, which advances the bar and names what is being done.
-
-    By default there is a bar only if stderr is a terminal; `wanted` overrides that.
-    """
+    """Yield `advance(steps, doing)` of a bar, shown if `wanted`, by default on a terminal."""
     console = asides()
     if not (console.is_terminal if wanted is None else wanted):
         yield lambda *_: None
@@ -92,7 +80,6 @@ def show_progress(
 
 
 def _open_bar(shown: ExitStack, text: str, *, timed: bool = False, **settings: Any) -> Any:
-    """Return a bar on the console, until the stack closes."""
     from rich import errors, progress  # noqa: PLC0415
 
     columns = [progress.TextColumn("{task.description}", markup=False), progress.BarColumn()]
@@ -146,10 +133,7 @@ def show_fits_in(show: Show) -> Iterator[None]:
 
 @contextmanager
 def show_fit(doing: str) -> Iterator[None]:
-    """Show the percentage of a fit that is done, if it lasts more than a second.
-
-    A fit within a fit is a part of its present stage.
-    """
+    """Show the percentage of a fit that is done, if it lasts more than a second."""
     with ExitStack() as shown:
         show = None if _work.get() else _show.get() or _open_display(doing, shown)
         if show is None:

@@ -1,10 +1,7 @@
-"""Saving and loading a fitted model as one file, without pickle.
+"""Saving and loading a fitted model as one NumPy archive (.npz), without pickle.
 
-The file is a NumPy archive (.npz): the entry `model` holds JSON text, the other entries the arrays
-it refers to. The archive's comment is the SHA-256 of everything before it, so that a damaged or
-truncated file is rejected, never half read. Reading runs no code from the file: only the classes
-that declare what they store (`unelisa.schema`) are built, from plain values, and whatever differs
-from its declaration is rejected, on saving as on loading.
+Its comment is the SHA-256 of what precedes. Reading runs no code from the file: only classes that
+declare what they store (`unelisa.schema`) are built, from values that are checked.
 """
 
 import hashlib
@@ -43,14 +40,9 @@ def save(model: Model, path: str | Path, *, keep_votes: bool = False) -> None:
 
     Parameters
     ----------
-    model
-        The model.
-    path
-        The file.
     keep_votes
-        Whether the file holds the votes of the fit too, with the names of the items, so that the
-        model that is loaded can be updated. Items may be patients: a model is saved without them
-        by default. `LatentIsing` only.
+        Whether the file holds the votes of the fit too, with the names of the items (which may be
+        patients), so that the loaded model can be updated. `LatentIsing` only.
 
     Examples
     --------
@@ -95,8 +87,6 @@ def load(path: str | Path, kind: type[Any] = Aggregator) -> Any:
 
     Parameters
     ----------
-    path
-        The file.
     kind
         `Phenotyper` for a model of patients; by default an aggregator of votes.
 
@@ -128,7 +118,6 @@ def load(path: str | Path, kind: type[Any] = Aggregator) -> Any:
 
 
 def _read(content: bytes) -> Any:
-    """Return the object that an archive describes."""
     with zipfile.ZipFile(io.BytesIO(content)) as packed:
         refuse_beyond(sum(part.file_size for part in packed.infolist()), "", ModelError)
     with np.load(io.BytesIO(content), allow_pickle=False) as archive:

@@ -34,22 +34,9 @@ ROUNDING = 1e-10  # scores that differ by less are tied: sums in another order d
 class Aggregator(Remembering, VotesEstimator):
     """Base of all aggregators: subclasses write `_fit` (or `_learn`) and `_score`.
 
-    Attributes
-    ----------
-    weights_
-        Per voter: how much a yes raises the score; negative for contrarians, 0 for pruned voters.
-    polarity_
-        Sign of the weights.
-    experts_
-        Indices of the voters that count, sorted.
-    reliable_, reliability_reason_
-        Whether the votes can identify a truth at all, and why.
-    voters_
-        A pandas table, one row per voter: verdict, weight, coverage, overlaps, conflicts, reason.
-
-    Notes
-    -----
-    Items without votes are set aside before anything is learned.
+    A fit sets `weights_` (how much a yes of each voter raises the score; 0 for pruned voters),
+    `polarity_` (their signs), `experts_` (indices of the voters that count), `reliable_` and
+    `reliability_reason_` (whether the votes can identify a truth at all), and the table `voters_`.
     """
 
     weights_: Floats
@@ -62,21 +49,11 @@ class Aggregator(Remembering, VotesEstimator):
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """Return self, fitted to the votes.
 
-        Parameters
-        ----------
-        X
-            `Votes`, an array of -1 / +1 or of 0 / 1 (items x voters), or a table that `Votes.of`
-            reads; -1, 0 and 1 together need ``Votes.of(X, coding=...)``. A Dask array or frame is
-            fitted where its partitions live.
-        y
-            Optional gold labels in the voters' own labels: a dict or a pandas Series from item
-            name to label, or one label per item in the order of `Votes.items`, missing (None, NaN)
-            where the truth is unknown. They decide which side is "yes"; with more than two classes,
-            methods that estimate confusions learn from them.
-        sample_weight
-            Optional number of items that each item stands for, as in a table of patterns with
-            counts; whole numbers, matched to the items as `y` is. The fit is that of the repeated
-            items.
+        X is `Votes`, an array of -1 / +1 or of 0 / 1 (items x voters), or a table that `Votes.of`
+        reads. Gold labels `y` are a dict or pandas Series by item, or one label per item, missing
+        where unknown: they decide which side is "yes", and with more than two classes, methods that
+        estimate confusions learn from them. `sample_weight` is the number of items that each item
+        stands for.
         """
         self._fit_known(X, y, sample_weight=sample_weight)
         return self
@@ -106,10 +83,7 @@ class Aggregator(Remembering, VotesEstimator):
             self._voter_columns = self._describe_voters(everything)
 
     def decision_function(self, X: Any) -> Floats:
-        """Return one score per item, positive for the positive class; lazy for Dask collections.
-
-        With more than two classes, one score per item and class, in the order of `classes_`.
-        """
+        """Return one score per item, positive for yes; one per class if there are more than two."""
         if is_partitioned(X):
             return score_items(self, X)
         return self._score_all(self._reenter(X))
@@ -139,19 +113,8 @@ class Aggregator(Remembering, VotesEstimator):
     def labels(self, X: Any, **beside: Any) -> Any:
         """Return the label of every item, as a pandas table: item, label, probability, status.
 
-        The probability is that of the label; of a tie between m classes 1 / m, and otherwise NaN
-        for methods without `predict_proba`. The status is "gold" (a gold label of the fit, with
-        probability 1), "no votes", "tie" or "model". `prior=` where the method takes one.
-
-        Examples
-        --------
-        >>> import unelisa as ue
-        >>> votes = [["yes", "yes"], ["no", "yes"], [None, "no"]]
-        >>> ue.MajorityVote().fit(votes).labels(votes)
-           item label  probability status
-        0     0   yes          NaN  model
-        1     1   yes          0.5    tie
-        2     2    no          NaN  model
+        The status is "gold" (a gold label of the fit, probability 1), "no votes", "tie" (between m
+        classes, probability 1 / m) or "model" (NaN for methods without `predict_proba`).
         """
         from unelisa.aggregators.tables import tabulate_labels  # noqa: PLC0415 - loads pandas
 
@@ -161,17 +124,7 @@ class Aggregator(Remembering, VotesEstimator):
         return tabulate_labels(self, votes, scores, self._recall_gold(votes))
 
     def summary(self) -> Any:
-        """Return what the fit found, in a few lines: trust, classes, worst voters, what is next.
-
-        It prints as text, and notebooks show it as a table.
-
-        Examples
-        --------
-        >>> import unelisa as ue
-        >>> model = ue.LatentIsing().fit(ue.simulate_votes(random_state=0).votes)
-        >>> print(str(model.summary()).splitlines()[1])
-        Trust         expected accuracy 99% (97% to 100%)
-        """
+        """Return the fit in a few lines: expected accuracy, classes, worst voters, next steps."""
         from unelisa.aggregators.tables import Summary  # noqa: PLC0415 - loads pandas
 
         return Summary(self)
@@ -210,28 +163,9 @@ class Aggregator(Remembering, VotesEstimator):
     ) -> None:
         """Write a self-contained HTML page on the fit (needs the report extra).
 
-        Parameters
-        ----------
-        path
-            The file.
-        X
-            The votes on the items to report, usually those of `fit`, which a model does not
-            keep. Without them the page covers the voters only.
-        y
-            Known true labels of items to compare with; as in `fit`.
-        comparison
-            All methods' scores against that truth: rows of `comparison.compare_methods`.
-        show_items
-            Whether the page may name items, which may be patients.
-
-        Examples
-        --------
-        >>> import pathlib, tempfile, unelisa as ue
-        >>> page = pathlib.Path(tempfile.mkdtemp()) / "report.html"
-        >>> votes = ue.simulate_votes(random_state=0).votes
-        >>> ue.UnElisa(random_state=0).fit(votes).report(page, votes)
-        >>> page.read_text(encoding="utf-8")[:15]
-        '<!doctype html>'
+        Without the votes X, usually those of the fit, the page covers the voters only. `y` is the
+        known truth of some items to compare with, `comparison` the rows of `compare_methods` on it.
+        `show_items`: whether the page may name items, which may be patients.
         """
         if not isinstance(path, str | Path):
             raise ModelError("the path of the page comes first: report('report.html', votes)")
@@ -244,7 +178,6 @@ class Aggregator(Remembering, VotesEstimator):
         )
 
     def _html_repr(self) -> Any:
-        """Return what notebooks show: of a fitted model its answer, else its parameters."""
         if hasattr(self, "weights_") and find_spec("jinja2") is not None:
             # imported by name: the report's layer lies above this one
             notebook: Any = import_module("unelisa.report.notebook")
@@ -379,10 +312,7 @@ def name_status(
 
 
 def pick_classes(scores: Floats, order: Any = None) -> NDArray[np.intp]:
-    """Return the index of each item's class: of those that are tied the first in an order.
-
-    Without an order that is the positive class of two, and otherwise the first one.
-    """
+    """Return each item's class; ties go to the first in `order`, by default to yes or class 0."""
     best = find_best(scores)
     order = np.arange(best.shape[1])[:: -1 if scores.ndim == 1 else 1] if order is None else order
     return np.asarray(order[np.argmax(best[:, order], axis=1)])
@@ -407,10 +337,7 @@ def map_chances(scores: Any) -> Floats:
 
 
 def describe_votes(votes: Votes) -> dict[str, NDArray[Any]]:
-    """Return per voter the number of votes, and snorkel's coverage, overlaps and conflicts.
-
-    Shares of all items: voted on; also voted on by others; another voted otherwise.
-    """
+    """Return per voter the number of votes, and snorkel's coverage, overlaps and conflicts."""
     counts = votes.vote_counts()
     shares = np.array([counts, *votes.comparison[0][-2:]]) / votes.n_items
     named = dict(zip(("coverage", "overlaps", "conflicts"), shares, strict=True))

@@ -49,12 +49,9 @@ class Confusions:
 
 @dataclass(frozen=True)
 class FullTables:
-    """Every voter has a probability for every answer to every class.
+    """The full model: P(says c | truth is k) per voter, smoothed in proportion to its own votes."""
 
-    The imagined votes are added to each row, split like the voter's own votes.
-    """
-
-    smoothing: float  # imagined votes, which shrink the estimates
+    smoothing: float  # pseudo-votes, which shrink the estimates
 
     def maximize(self, counts: Floats) -> Floats:
         """Return the M-step: tables [voters, meant, said] from votes [voters, said, meant]."""
@@ -77,10 +74,7 @@ class FullTables:
 
 
 class OneReliability(FullTables):
-    """Every voter is right with one probability psi_s, and errs evenly.
-
-    Of the imagined votes as many are right as by chance: one in K.
-    """
+    """The one-coin model: voter s is right with probability psi_s, and errs evenly."""
 
     def maximize(self, counts: Floats) -> Floats:
         """Return psi_s on the diagonal and (1 - psi_s) / (K - 1) elsewhere."""
@@ -122,12 +116,7 @@ def find_fits(
     max_iter: int = 500,
     **settings: Any,
 ) -> list[Confusions]:
-    """Return the most likely fixed point of EM from the starts, then those tied with it.
-
-    If fewer than three voters vary, it is one iteration from the first start. A start that comes
-    near the fixed point of an earlier one is not followed to its end. For `settings`, see
-    `estimate_confusions`.
-    """
+    """Return the most likely fixed point of EM from the starts, then those tied with it."""
     if varying < LEAST_VARYING:
         if varying:
             warn_user(FEW_VARYING, ExpertsWarning)
@@ -152,11 +141,8 @@ def estimate_confusions(  # noqa: PLR0913 - EM's settings
 ) -> Confusions | None:
     """Return the fixed point of EM from a start, or None where it comes near one of `found`.
 
-    EM alternates the voters' tables and the shares of the classes (M) with the posterior of every
-    item (E), `max_iter` times or until an iteration raises the penalized log-likelihood per item by
-    less than `tol`; neither step lowers it. Items without votes are ignored, and shares stay half
-    an item off 0: a class not seen so far may still exist. `gold` holds the known classes of items
-    from 1, 0 where unknown, or is empty.
+    Shares stay half an item off 0: a class not seen so far may still exist. Gold classes are from
+    1.
     """
     history = [-np.inf]
     (counts, mass), said = start, start.counts.sum(axis=2)
@@ -198,10 +184,7 @@ def start_from(
     *,
     only_gold: bool = False,
 ) -> Expected:
-    """Return the start whose expected truth is the voters' weight for each class.
-
-    A gold label is the truth of its item; with `only_gold` the other items are left out.
-    """
+    """Return the start whose posteriors are the weighted votes, or gold labels where known."""
     given = (kernels.split_votes, n_classes), weights, n_classes, only_gold
     return Expected(*ballots.sum(run_kernel, *given, per_item=(gold,)))
 
@@ -222,7 +205,7 @@ def list_expected(ballots: ItemBlocks, n_voters: int, n_starts: int) -> list[Exp
 
 
 class _Sums(NamedTuple):
-    """The two sums of `list_starts`, over ballots of two classes."""
+    """The two sums of `list_starts`, over votes of two classes."""
 
     ballots: ItemBlocks
     n_voters: int
@@ -277,11 +260,7 @@ def score_two(blocks: ItemBlocks, coins: Floats, prevalence: float) -> Floats:
 
 
 def run_kernel(run: Ballots, *given: Any) -> Any:
-    """Return what a kernel makes of a run of votes, and of arrays per item. A pass.
-
-    One of the arguments is (kernel, number of classes): what precedes it is per item. With classes,
-    votes are passed as classes from 1; with 0 as they are.
-    """
+    """Return a kernel's result on a block of votes, recoded from 1 if n_classes is not 0."""
     place = next(k for k, part in enumerate(given) if isinstance(part, tuple))
     kernel, n_classes = given[place]
     votes = run.votes if n_classes == 0 else run.answer(n_classes) + np.uint8(1)
@@ -298,11 +277,7 @@ class ConfusionAggregator(Aggregator):
 
     @property
     def confusions_(self) -> Any:
-        """What each voter says of items of each class, as a pandas table.
-
-        Columns: voter, said, meant (the true class), probability of saying so, and votes: the
-        expected number of the voter's votes on items of that class.
-        """
+        """P(says c | truth is k), as a pandas table: voter, said, meant, probability, votes."""
         from unelisa.aggregators.tables import tabulate_confusions  # noqa: PLC0415 - loads pandas
 
         return tabulate_confusions(self, self._answer_tables(), self._expect_votes())
@@ -314,7 +289,6 @@ class ConfusionAggregator(Aggregator):
         return np.stack([1 - self.coins_, self.coins_], axis=2).transpose(1, 0, 2)
 
     def _expect_votes(self) -> Floats:
-        """Return the expected number of each voter's votes on items of each class."""
         if "_confusion_votes" in self.__dict__:
             return self._confusion_votes
         rate = np.asarray(getattr(self, "prevalence_", 0.5))

@@ -122,23 +122,24 @@ class DawidSkene(EMAggregator):
     With more than two classes, every voter has a table of confusions, P(says c | truth is k), and
     the score of a class is its log-probability.
 
+    Dawid and Skene do not smooth. The prior shrinks both coins toward the same point, at which the
+    voter is uninformative. If fewer than three voters vary, the model is not identified: EM stops
+    after one iteration from the majority vote, with an `ExpertsWarning`. With as many iterations
+    and without smoothing, labels equal crowd-kit's (`benchmarks/dawid_skene.py`).
+
     Parameters
     ----------
     smoothing
-        Votes added to each coin, split like the voter's own votes: the strength of its Beta prior.
-        0 gives maximum likelihood, under which a voter with few votes can become infallible.
+        Strength of each coin's Beta prior, in votes; 0 gives maximum likelihood.
     n_starts
-        Number of initializations of EM, five at most, of which the fit with the highest penalized
-        likelihood is kept: the majority vote, then weighted majorities (`em.list_starts`). With
-        more than two classes, the majority vote is the only one.
+        Number of initializations of EM, five at most: the majority vote, then weighted majorities.
+        With more than two classes, the majority vote is the only one.
     max_iter, tol
-        EM stops when an iteration raises the penalized log-likelihood per item by less than `tol`.
+        EM stops when the penalized log-likelihood per item rises by less than `tol`.
     orient
         "majority" (the informative voters are mostly right), or an anchor voter's name or index.
-    n_jobs
-        Threads; the result does not depend on them.
-    random_state
-        Not used: the votes alone determine the fit.
+    n_jobs, random_state
+        Number of threads, which does not change the result; `random_state` is not used.
 
     Attributes
     ----------
@@ -152,18 +153,7 @@ class DawidSkene(EMAggregator):
         Half the mean of log P(says k | k) / P(says k | l) over k and l != k. Of two classes that is
         theta_0s of the paper if sensitivity and specificity are equal.
     lower_bound_, n_iter_
-        Penalized log-likelihood per item after each iteration of the best fit, and their number.
-
-    Notes
-    -----
-    Dawid and Skene do not smooth. The prior shrinks both coins toward the same point, where the
-    voter is uninformative; shrinking toward 1/2 would make a voter who always says yes look
-    informative. If fewer than three voters vary, the model is not identified: EM stops after one
-    iteration from the majority vote, with an `ExpertsWarning`.
-
-    EM runs to its fixed point. crowd-kit's often stops after two iterations, because the sum that
-    it tracks counts the class shares once per vote. With as many iterations and without smoothing
-    the labels are the same (`benchmarks/dawid_skene.py`).
+        Penalized log-likelihood per item after each iteration, and their number.
 
     References
     ----------
@@ -174,11 +164,8 @@ class DawidSkene(EMAggregator):
     --------
     >>> import unelisa as ue
     >>> votes = [[1, 1, 1, -1], [1, 1, None, 1], [-1, -1, -1, 1], [-1, -1, 1, 1], [1, 1, 1, -1]]
-    >>> model = ue.DawidSkene(random_state=0).fit(votes)
-    >>> model.predict(votes)
+    >>> ue.DawidSkene().fit_predict(votes)
     array([ 1,  1, -1, -1,  1])
-    >>> model.polarity_
-    array([ 1,  1,  1, -1], dtype=int8)
     """
 
     _errors = em.FullTables
@@ -244,11 +231,6 @@ class OneCoinDawidSkene(EMAggregator):
         theta_0s = 1/2 log psi_s / (1 - psi_s), (4.1) of the paper; with K classes,
         1/2 log (K - 1) psi_s / (1 - psi_s).
 
-    Notes
-    -----
-    Half the parameters of `DawidSkene`: better if voters cast few votes and err equally on both
-    classes, worse if the classes differ.
-
     References
     ----------
     Zhang, Chen, Zhou and Jordan (2014), Spectral methods meet EM: a provably optimal algorithm for
@@ -258,11 +240,8 @@ class OneCoinDawidSkene(EMAggregator):
     --------
     >>> import unelisa as ue
     >>> votes = [[1, 1, 1, -1], [1, 1, None, 1], [-1, -1, -1, 1], [-1, -1, 1, 1], [1, 1, 1, -1]]
-    >>> model = ue.OneCoinDawidSkene(random_state=0).fit(votes)
-    >>> model.predict(votes)
+    >>> ue.OneCoinDawidSkene().fit_predict(votes)
     array([ 1,  1, -1, -1,  1])
-    >>> model.polarity_
-    array([ 1,  1,  1, -1], dtype=int8)
     """
 
     _errors = em.OneReliability

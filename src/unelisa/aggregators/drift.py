@@ -1,14 +1,7 @@
-"""Drift: voters whose accuracy changed over time, the first third of their votes against the last.
+"""Drift: voters whose accuracy changed over time, the last third of their votes against the first.
 
-A vote is compared with what everybody else says. With P(k) the model's probabilities, T the voter's
-confusions and c its vote, Q(k) ~ P(k) / T(k, c) are the probabilities without that vote, and Q(c)
-is the probability that it is right, of which its expectation on such an item is subtracted, so that
-harder items are not mistaken for a worse voter::
-
-    surprise = Q(c) - sum_v p(v) Q(v),   p(v) = sum_k Q(k) T(k, v)
-
-A voter's change is the mean surprise of the last third minus that of the first, less the median
-change of all voters. Tests of several voters are adjusted by Holm's method.
+A vote c's surprise is Q(c) - sum_v Q(v) sum_k Q(k) T(k, v), T the voter's confusions and
+Q(k) ~ P(k) / T(k, c) the probabilities without it; so harder items do not count as worse votes.
 """
 
 from typing import Any
@@ -35,23 +28,18 @@ LEAST_CHANCE = 1e-6
 def find_drift(model: Any, votes: Any, *, most: int | None = None) -> Any:
     """Return how each voter's accuracy changed over time, as a pandas table.
 
+    One row per voter: voter, votes, first and last (accuracy in the first and the last third of its
+    votes), change (beyond what items and other voters account for), p_value (adjusted by Holm's
+    method) and drifted (p_value < .01). NaN where a third has fewer than 20 votes.
+
     Parameters
     ----------
     model
         A fitted `LatentIsing` or `DawidSkene`.
     votes
-        The votes in the order of time, item by item: as the rows of a wide table, or as items were
-        added by `update`. The items of a long table are sorted by name.
+        The votes with items in the order of time (those of a long table are sorted by name).
     most
-        Number of items that are looked at, drawn evenly; all by default.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per voter: voter, votes, first and last (mean probability that its votes are right,
-        over the first and the last third of them), change (beyond what the items and the other
-        voters account for), p_value (for all voters together, by Holm's method) and drifted
-        (p_value < .01). NaN where a third has fewer than 20 votes, or the accuracy is unknown.
+        Number of items used, evenly spaced; all by default.
 
     Examples
     --------
@@ -144,7 +132,6 @@ def _judge_votes(ballots: Ballots, chances: Floats, tables: Floats) -> tuple[Flo
 def _cut_thirds(
     voters: NDArray[np.int32], n_voters: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the first and the last third of every voter's votes, equally many of each."""
     order = np.argsort(voters, kind="stable")
     counts = np.bincount(voters, minlength=n_voters)
     starts = np.cumsum(counts) - counts

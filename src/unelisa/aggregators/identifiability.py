@@ -1,7 +1,6 @@
 """Identifiability: whether votes can identify a common truth at all.
 
-They cannot where voters agree no more than by chance, or never disagree: a perfect crowd looks like
-copies of one source.
+They cannot if voters agree no more than by chance, or never disagree, as copies of one source do.
 """
 
 from typing import NamedTuple
@@ -65,17 +64,15 @@ class Identifiability(NamedTuple):
 def check_identifiability(votes: Votes) -> Identifiability:
     """Return how far the votes are from noise, and from copies.
 
-    Shuffle the votes of each voter over the items it voted on: all dependence is gone, the shares
-    of the classes and the missing votes stay. Let g_is be the vector of [f_is = k] minus the share
-    of class k among the votes of s, 0 where s did not vote; n_s the number of votes, and m_st that
-    of common items. Then C_st = sum_i g_is' g_it has mean 0 and variance::
+    If each voter's votes are permuted over its items, C_st = sum_i g_is' g_it, with g_is the
+    centered indicators of the classes, n_s votes and m_st common items, has mean 0 and exactly the
+    variance
 
-        V_st = v_st (m_st + m_st (m_st - 1) / ((n_s - 1) (n_t - 1)))
+        V_st = v_st (m_st + m_st (m_st - 1) / ((n_s - 1) (n_t - 1))),   v_st = trace(Cov_s Cov_t)
 
-    exactly, where v_st is the trace of the product of the two voters' covariances, and different
-    pairs are uncorrelated. Agreement is sum C_st / sqrt(sum V_st).
-    Dependence compares sum C_st^2 / V_st with the number of pairs; its variance per pair is 2 and
-    the excess of a count, 4 / (m_st v_st), so pairs that expect no vote in common are left out.
+    and different pairs are uncorrelated. Agreement is sum C_st / sqrt(sum V_st); dependence
+    compares sum C_st^2 / V_st with the number of pairs, at a variance per pair of 2 + 4 / (m_st
+    v_st).
     """
     values, codes = _take_part(votes), encode_classes(votes.n_classes)
     observed = (values != 0).astype(np.float32)
@@ -121,11 +118,7 @@ def _take_part(votes: Votes) -> NDArray[np.int8]:
 
 
 def read_silence(values: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Return the vote that each voter's silence stands for: the side it never takes, or 0.
-
-    Silence is an answer where one-sided voters cast more than half of all votes; in a crowd with a
-    few one-sided people it is not.
-    """
+    """Return what abstentions mean: the side a voter never takes, if one-sided voters dominate."""
     votes, yes = np.count_nonzero(values, axis=0), np.count_nonzero(values > 0, axis=0)
     share, of_all = yes / np.maximum(votes, 1), yes.sum() / max(votes.sum(), 1)
     own, common = (np.where(share > 0.5, part, 1 - part) for part in (share, of_all))
@@ -137,12 +130,7 @@ def read_silence(values: NDArray[np.int8]) -> NDArray[np.int8]:
 
 
 def _hear_silence(values: NDArray[np.int8], silence: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Return the votes with silence as the other answer of one-sided rules.
-
-    Items on which no rule speaks are often missing from a table, which alone would make rules look
-    negatively dependent, so the number that independent rules would leave unseen is added: the N
-    with N (1 - prod_s (1 - n_s / N)) items seen.
-    """
+    """Return the votes with abstentions of one-sided rules as votes, unseen items added."""
     spoken, seen = np.count_nonzero(values[:, silence != 0], axis=0), len(values)
     total = float(seen)
     for _ in range(200):

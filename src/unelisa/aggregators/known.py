@@ -1,8 +1,4 @@
-"""What is known besides the votes, and the votes themselves while a model is in use.
-
-Gold labels of some items, prior log-odds of all, stated shares of the classes, and what `update`
-needs of the fit. Items are matched by name, in the one spelling of `columns.spell_name`.
-"""
+"""Gold labels, prior log-odds, stated shares of the classes, and what `update` needs of a fit."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
@@ -30,11 +26,7 @@ NO_VOTES = (
 
 
 def read_gold(y: Any, votes: Votes, name: str = "y") -> NDArray[np.int8]:
-    """Return gold labels in the codes of the votes (-1 / +1 for two classes), 0 where missing.
-
-    Labels with item names (a dict, or a pandas Series whose index names the items) are matched by
-    name; others are in the order of the items. Errors call them by `name`.
-    """
+    """Return gold labels in the codes of the votes, 0 where missing; by item name if named."""
     ordered = put_in_order(y, name, votes.items)
     column, found = list_labels(ordered, votes.n_items, "items", name)
     try:
@@ -60,10 +52,7 @@ def list_labels(y: Any, n: int, whose: str, name: str = "y") -> tuple[Column, di
 
 
 def read_prior(prior: Any, votes: Votes) -> Floats:
-    """Return log-odds per item, 0 where none is given; matched as gold labels are.
-
-    With more than two classes, a table of items x classes, whose columns may be named by them.
-    """
+    """Return prior log-odds per item (and class if more than two), 0 where none are given."""
     nothing = no_odds(1, votes.n_classes)[0]
     if nothing.ndim:
         names = list(map(spell_name, votes.classes))
@@ -84,13 +73,7 @@ def no_odds(n_items: int, n_classes: int) -> Floats:
 
 
 def read_prevalence(prevalence: Any, classes: tuple[Label, ...]) -> Floats:
-    """Return bounds for the share of each class: rows low and high, 0 and 1 where nothing is said.
-
-    Examples
-    --------
-    >>> read_prevalence((0.1, 0.2), ("no", "yes")).tolist()
-    [[0.8, 0.1], [0.9, 0.2]]
-    """
+    """Return bounds for the share of each class: rows low and high, by default 0 and 1."""
     bounds = np.stack([np.zeros(len(classes)), np.ones(len(classes))])
     if not isinstance(prevalence, Mapping):
         if len(classes) > 2:
@@ -169,7 +152,6 @@ def check_odds(prior: Any, n_items: int, n_classes: int = 2) -> Floats:
 
 
 def _as_numbers(given: Any, wanted: str, hint: str, shape: tuple[int, ...]) -> Floats:
-    """Return an array of numbers of this shape, or raise `VotesError`."""
     try:
         numbers = np.asarray(fill_mask(given), dtype=np.float64)
     except (TypeError, ValueError):
@@ -180,11 +162,7 @@ def _as_numbers(given: Any, wanted: str, hint: str, shape: tuple[int, ...]) -> F
 
 
 def add_prior(scores: Any, prior: Any) -> Floats:
-    """Return lazy scores (a Dask array) with the items' prior log-odds added, as lazy.
-
-    Partitions have no item names and may have unknown lengths: log-odds are in the order of the
-    items, in memory if the lengths are known, or in a Dask collection with the same partitions.
-    """
+    """Return lazy scores (a Dask array) with the items' prior log-odds added, in their order."""
     import dask  # noqa: PLC0415 - an extra, loaded already
     import dask.array as da  # noqa: PLC0415
 
@@ -236,10 +214,7 @@ def by_name(given: Any) -> dict[str, Any] | None:
 def put_in_order(
     given: Any, whose: str, names: NDArray[Any], kind: str = "items", absent: Any = None
 ) -> Any:
-    """Return one value per item (or patient), by name if they are named, else as given.
-
-    Names that belong to none are ignored with a warning.
-    """
+    """Return one value per item, by name if named (unknown names are ignored with a warning)."""
     named = by_name(given)
     if named is None:
         return given
@@ -288,10 +263,7 @@ class Memory(NamedTuple):
     gold: NDArray[np.int8] | None = None  # codes of known labels, 0 unknown
 
     def recall_gold(self, votes: Votes) -> NDArray[np.int8] | None:
-        """Return the known labels of some items: by name, or where the votes are those of the fit.
-
-        Items without names are known again only together with all their votes.
-        """
+        """Return the known labels: by item name, or by position if the votes are the fit's."""
         if self.gold is None:
             return None
         items: Any = self.votes.items
@@ -321,10 +293,7 @@ class Memory(NamedTuple):
 
 
 class Remembering:
-    """What a model refers to while it is in use: the votes of its fit, and their gold labels.
-
-    Copies and pickles do not hold them, because they name items.
-    """
+    """The votes of a model's fit and their gold labels; not copied or pickled: they name items."""
 
     remembers_votes: ClassVar[bool] = False  # whether also without gold labels, for `update`
     _memory: Memory
@@ -332,7 +301,6 @@ class Remembering:
     _n_gold: int  # gold labels of the fit
 
     def _remember(self, votes: Votes, gold: NDArray[np.int8] | None) -> None:
-        """Refer to the votes of the fit where they are in memory."""
         for name in ("_kept_votes", "_memory"):
             self.__dict__.pop(name, None)
         known = gold if gold is not None and gold.any() else None
@@ -354,7 +322,6 @@ class Remembering:
         return None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what copies and pickles hold."""
         parent: Any = super()
         state: dict[str, Any] = parent.__getstate__()
         return {name: part for name, part in state.items() if name != "_memory"}

@@ -70,53 +70,50 @@ def _of_reading(name: str, doc: str) -> Any:
 class LatentIsing(ConfusionAggregator, LogOdds):
     """The latent Ising model: what real votes need, and the product's default.
 
-    A hidden class k stands behind the votes on an item, and an ease d: some items are easier than
-    others for everybody. Voter s has a weight a_s and a bias b_sc for each class::
+    An item has a hidden class k and an ease d, voter s a weight a_s, biases b_sc and a vote f_s::
 
         P(f_s = c | k, d) = softmax_c(b_sc + d a_s [c = k])
 
     which for two classes is the Ising model logit P(f_s = +1 | f0, d) = 2 (b_s + a_s d f0). Voters
-    who repeat each other count for less, copies as one. The probabilities are averaged with the
-    share of the votes, in log-odds. Missing votes are ignored, voters with few votes are shrunk
-    toward the mean. Where the voters do not point the same way, they depend on each other directly
-    (edges), and the truth is the hub of their graph.
+    who repeat each other count for less, copies as one. Probabilities are averaged with the share
+    of the votes, in log-odds. Missing votes are ignored; voters with few votes are shrunk toward
+    the mean. Where the voters do not point the same way, the truth is the hub of their graph.
+
+    What votes do not determine was learned from real votes with known truth: see docs/prior.md.
+    Gold labels are the truth of their items; ten or more also choose between readings and correct
+    the probabilities. The order of items and voters moves these by rounding only, 1e-6 at most.
 
     Parameters
     ----------
     structure
-        "auto", "plain" (every voter counts once, all items are as easy), "ease" (every voter counts
-        once), "families" (all items are as easy), or "edges" (a graph of the voters; two classes).
+        "auto"; "ease" (every voter counts once), "families" (all items have one ease), "plain"
+        (both), or "edges" (a graph of the voters; two classes).
     orient
-        "majority", or the name or index of an anchor voter who is right more often than wrong.
-        Gold labels decide first which side is yes, then the anchor, in a graph a prior, and then
-        the majority.
-    n_jobs
-        Threads; the result does not depend on them.
-    random_state
-        Not used: the votes alone determine the fit.
+        What decides which side is yes where gold labels do not: "majority", or the name or index of
+        an anchor voter who is right more often than wrong.
+    n_jobs, random_state
+        Number of threads, which does not change the result; `random_state` is not used.
 
     Attributes
     ----------
     experts_, weights_, polarity_
-        Voters who are clearly better than the crowd (in a graph: tied to the truth), a_s, its sign.
+        Voters clearly better than the crowd (in a graph: tied to the truth), a_s, its sign.
     voters_, voters_full_
-        A table of voters: verdict, reason, accuracy, sensitivity, specificity, ppv and npv (with
-        more than two classes accuracy and recall_<class>), each with a 90 % interval
-        (accuracy_low, accuracy_high), NaN where unknown. The first prints its main columns only.
+        A table of voters: verdict, reason, accuracy, sensitivity, specificity, ppv and npv (or
+        recall_<class>), each with a 90 % interval (_low, _high). The first prints its main columns.
     families_, effective_voters_
-        Voters who repeat each other; how many independent voters they are worth, Kish's
-        n / (1 + (n - 1) rho) with rho the mean correlation of their errors; NaN for a graph.
+        Voters who repeat each other; the effective number of voters, Kish's n / (1 + (n - 1) rho)
+        with rho the mean correlation of their errors (NaN for a graph).
     prevalence_, prevalence_interval_
-        Share of positive items (of each class) among those with votes, and its 90 % interval.
+        Share of positive items (of each class), and its 90 % interval.
     expected_accuracy_, expected_accuracy_interval_
-        Accuracy expected of the labels, by sets of votes whose truth is known, and its 90 %
-        interval; None where the votes carry no truth.
+        Accuracy expected of the labels from experience with other sets of votes, and its 90 %
+        interval; None where the votes identify no truth.
     reliable_, reliability_reason_, cautions_
         Whether the chance that the true accuracy is more than .10 below `expected_accuracy_` is
-        under 10 %, and nothing speaks against the labels; why not; every warning of the fit, one
-        sentence each, whose `voters` names all that it is about.
+        under 10 %, and no warning concerns the labels; why not; all warnings of the fit.
     field_, fields_
-        theta_0, half the log-odds of an item without votes, and the voters' biases b_s.
+        theta_0, half the log-odds of an item without votes; b_s.
     sensitivity_, specificity_
         P(says yes | yes) and P(says no | no) per voter; NaN where unknown.
     confusions_
@@ -124,23 +121,12 @@ class LatentIsing(ConfusionAggregator, LogOdds):
     standard_errors_, edges_, graph_
         Standard error of each weight; ties between voters as a list, and as a `VoterGraph`.
     readings_, reading_, two_readings_, coherence_
-        The readings that the votes allow; "consensus" or "edges"; whether there are two; kappa: how
-        far the voters point the same way (1 all, 0 no preferred side).
-
-    Notes
-    -----
-    What identifies the truth is an assumption: where most voters point the same way, it is what
-    they agree on (the consensus), else the hub of their graph (the edges). What votes do not
-    determine was learned from real votes with known truth: see docs/prior.md.
-
-    Gold labels are the truth of their items. Ten or more also choose between readings and correct
-    the probabilities: by a slope, an offset for each class and, where labels that were left out ask
-    for it, weights of the voters. The order of items and voters moves probabilities by rounding
-    only, by about 1e-6 at most.
+        The readings that the votes allow; "consensus" or "edges"; whether there are two; kappa,
+        how far the voters point the same way (0 to 1).
 
     Examples
     --------
-    400 messages and five readers, who each saw about two thirds of them; eve guesses:
+    400 messages and five readers, each of about two thirds; eve guesses:
 
     >>> import numpy as np, pandas as pd, unelisa as ue
     >>> rng = np.random.default_rng(0)
@@ -149,19 +135,11 @@ class LatentIsing(ConfusionAggregator, LogOdds):
     >>> right = {"ann": 0.95, "bob": 0.9, "cem": 0.8, "dia": 0.75, "eve": 0.5}
     >>> said = {who: np.where(rng.random(400) < p, truth, other) for who, p in right.items()}
     >>> votes = pd.DataFrame(said).mask(rng.random((400, 5)) < 0.3)
-    >>> model = ue.LatentIsing().fit(votes)  # it never sees the truth
-    >>> model.predict(votes)[:2].tolist(), model.predict_proba(votes)[0].round(2).tolist()
-    (['ham', 'ham'], [0.92, 0.08])
+    >>> model = ue.LatentIsing().fit(votes)
     >>> model.score(votes, truth), ue.MajorityVote().fit(votes).score(votes, truth)
     (0.925, 0.905)
-    >>> model.voters_
-      voter        verdict accuracy   low  high  votes
-    4   eve  uninformative     0.56  0.51  0.61    293
-    2   cem        counted     0.74  0.63  0.83    275
-    3   dia        counted     0.76  0.65  0.85    283
-    1   bob         expert     0.82  0.64  0.92    267
-    0   ann         expert     0.82  0.60  0.94    288
-    accuracy with a 90 % interval; 19 more columns: voters_full_
+    >>> model.voters_["verdict"].to_list()
+    ['expert', 'expert', 'counted', 'counted', 'uninformative']
     """
 
     verdicts = ("contrarian", "pruned", "expert")
@@ -195,20 +173,11 @@ class LatentIsing(ConfusionAggregator, LogOdds):
         prevalence: Any = None,
         sample_weight: Any = None,
     ) -> "LatentIsing":
-        """Return self, fitted to the votes.
+        """Return self, fitted to the votes X; ten or more gold labels y correct the probabilities.
 
-        Parameters
-        ----------
-        X, y, sample_weight
-            As for every aggregator. Gold labels (y) are the truth of their items; a few that agree
-            clearly decide which side is yes, ten or more can do more, see Notes.
-        prior
-            Optional log-odds per item, from an anchor or a classifier: in the items' order, or a
-            dict or pandas Series by item (0 where an item is absent). With more than two classes a
-            table, one column per class. `predict` needs the log-odds of its items again.
-        prevalence
-            Optional share of positive items, which votes hardly determine and people often know: a
-            number, a pair (low, high), or a mapping from class to either.
+        `prior`: log-odds per item, in the items' order or by item, one column per class if there
+        are more than two; `predict` needs those of its items again. `prevalence`: the share of
+        positive items, a number, a pair (low, high), or a mapping from class to either.
         """
         if self.structure not in get_args(Structure):
             known = ", ".join(repr(name) for name in get_args(Structure))
@@ -245,7 +214,7 @@ class LatentIsing(ConfusionAggregator, LogOdds):
     def _judge_voters(
         self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None, identified: bool
     ) -> None:
-        """Say how right labels and voters are, whether that is reliable, and what to know."""
+        """Set the accuracy of labels and voters, whether that is reliable, and the warnings."""
         labels = np.zeros(votes.n_items, dtype=np.int8) if gold is None else gold
         odds = fix_labels(
             no_odds(votes.n_items, votes.n_classes) if prior is None else prior, labels
@@ -265,7 +234,6 @@ class LatentIsing(ConfusionAggregator, LogOdds):
             warn_user(Sentence(f"{doubt}{caution}", caution.voters), ReliabilityWarning)
 
     def _take(self, reading: Reading) -> None:
-        """Set what is learned from a reading."""
         self._reading, trust = reading, reading.trust
         self.weights_ = np.asarray(reading.weights)
         worth = reading.worth
@@ -284,7 +252,6 @@ class LatentIsing(ConfusionAggregator, LogOdds):
         self._rely(trust, reading)
 
     def _rely(self, trust: Trust, reading: Reading) -> None:
-        """Set `reliable_` and its reason."""
         if not self.reliable_ and not trust.checked.enough:
             return  # the votes do not identify a truth, and nothing else does
         doubts = [] if trust.checked.enough else [*reading.reasons]
@@ -295,22 +262,13 @@ class LatentIsing(ConfusionAggregator, LogOdds):
 
     @property
     def cautions_(self) -> list[Sentence]:
-        """What speaks against the labels, then what else to know, one sentence each."""
+        """Why the labels may be unreliable, then other notes, one sentence each."""
         found = (*self._reading.reasons, *self._reading.notes)
         copies = describe_copies(self._reading.heads, self.voter_names_)
         return [*(one.name_voters(self.voter_names_) for one in found), *copies]
 
     def read(self, k: int) -> "LatentIsing":
-        """Return the model with another reading of the votes, row `k` of `readings_`.
-
-        Examples
-        --------
-        >>> import numpy as np, unelisa as ue
-        >>> votes = ue.simulate_votes(random_state=0).votes
-        >>> model = ue.LatentIsing().fit(votes)
-        >>> np.array_equal(model.read(0).predict(votes), model.predict(votes))
-        True
-        """
+        """Return the model with another reading of the votes, row `k` of `readings_`."""
         readings = self._reading.readings
         if k not in range(len(readings)):
             raise ModelError(f"there is no reading {k}: `readings_` has {len(readings)} rows")
@@ -326,30 +284,11 @@ class LatentIsing(ConfusionAggregator, LogOdds):
         return other
 
     def update(self, votes: Any, *, earlier: Any = None, y: Any = None) -> Self:
-        """Return self with more votes: on old or new items, of old or new voters, or changed.
+        """Return self, fitted again with more or changed votes; warns of drift (`find_drift`).
 
-        Everything is fitted again, with the gold labels of the fit; warns of drift (`find_drift`).
-
-        Parameters
-        ----------
-        votes
-            What is new, as in `fit`, matched by name. A vote replaces an earlier one of the same
-            voter on the same item. The rows of a bare array are new items.
-        earlier
-            The votes so far, which a loaded model has only if saved with ``keep_votes=True``.
-        y
-            Gold labels of old or new items, beside those of the fit. A model that was fitted with
-            some and loaded without them needs them again.
-
-        Examples
-        --------
-        >>> import numpy as np, unelisa as ue
-        >>> rng = np.random.default_rng(0)
-        >>> truth = rng.choice([-1, 1], 2000)[:, None]
-        >>> votes = np.where(rng.random((2000, 7)) < 0.8, truth, -truth)
-        >>> model = ue.LatentIsing().fit(votes[:1900])
-        >>> model.update(votes[1900:]).predict(votes).shape  # rows of an array are new items
-        (2000,)
+        Votes are matched by name, and replace earlier ones of the same voter on the same item; rows
+        of a bare array are new items. `earlier`: the votes so far, which a loaded model has only if
+        saved with ``keep_votes=True``. `y`: gold labels besides those of the fit.
         """
         check_is_fitted(self, "voter_names_")
         if "_beside" in self.__dict__:
@@ -379,12 +318,7 @@ class LatentIsing(ConfusionAggregator, LogOdds):
         return self._recall().pack()
 
     def decision_function(self, X: Any, prior: Any = None) -> Floats:
-        """Return the log-odds per item, with the items' prior log-odds added where given.
-
-        With more than two classes, log-probabilities. Items with gold labels in the fit have their
-        label for certain. For a Dask collection, `prior` has its partitions or is in the order of
-        the items.
-        """
+        """Return the log-odds (over two classes log-probabilities) per item, prior odds added."""
         if is_partitioned(X):
             scores = super().decision_function(X)
             return scores if prior is None else add_prior(scores, prior)

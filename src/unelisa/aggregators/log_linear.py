@@ -66,9 +66,8 @@ def log_cosh(x: Floats) -> Floats:
 def measure_block(votes: Floats, counts: Floats, terms: Terms) -> tuple[float, Floats]:
     """Return a block's pseudo-log-likelihood and its gradient in the order of `Terms.pack`.
 
-    With the truth summed out, the logit of f_s = 1 given the item's other votes is::
-
-        2 (b_s + sum_t w_st f_t) + log cosh(r_s + a_s) - log cosh(r_s - a_s),   r_s = u - a_s f_s
+    With the truth summed out, the logit of f_s = 1 given the item's other votes is, with
+    r_s = u - a_s f_s, 2 (b_s + sum_t w_st f_t) + log cosh(r_s + a_s) - log cosh(r_s - a_s).
     """
     truth, main = terms.truth, terms.main
     rest = terms.half_log_odds(votes)[:, None] - truth * votes
@@ -96,10 +95,7 @@ def measure_block(votes: Floats, counts: Floats, terms: Terms) -> tuple[float, F
 def measure_fit(
     vector: Floats, rows: NDArray[np.int8], counts: Floats, ridge: float
 ) -> tuple[float, Floats]:
-    """Return minus the penalized pseudo-log-likelihood per item, and its gradient.
-
-    `counts` is the number of items with each row of votes.
-    """
+    """Return minus the penalized pseudo-log-likelihood per item, and its gradient."""
     n_voters = rows.shape[1]
     terms, total = Terms.unpack(vector, n_voters), counts.sum()
     penalty = np.ones(len(vector))
@@ -116,11 +112,7 @@ def measure_fit(
 def fit_terms(
     values: NDArray[np.int8], start: Terms, ridge: float, max_iter: int
 ) -> tuple[Terms, int, bool]:
-    """Return the maximizer of the penalized pseudo-likelihood, n_iter, and whether it converged.
-
-    By L-BFGS, on the distinct rows of votes in the order of their first items. EM has the same
-    stationary points, but needs thousands of iterations if the votes hardly separate a_s from w_st.
-    """
+    """Return the maximizer of the penalized pseudo-likelihood by L-BFGS, n_iter, convergence."""
     from scipy.optimize import minimize  # noqa: PLC0415 - takes a tenth of a second
 
     rows, first, counts = np.unique(values, axis=0, return_index=True, return_counts=True)
@@ -149,11 +141,18 @@ class LogLinear(PosteriorAggregator):
     Unlike in `DawidSkene`, two voters may agree beyond what the truth explains: w_st. Given the
     votes, half the log-odds of the truth are b_0 + sum_s a_s f_s; twice that is the score.
 
+    Departures: the pseudo-likelihood prod_s P(f_s | the item's other votes) replaces the
+    likelihood, whose Z sums over 2^(p + 1) states; the share of positive items is estimated; a
+    missing vote adds log cosh(b_s + a_s) - log cosh(b_s - a_s), which is exact without pairs.
+
+    EM of Dawid and Skene gives the start; if the majority vote leads to an optimum that labels more
+    than 1 % of the items differently, `reliable_` is False, with a warning. If fewer than three
+    voters vary, the result is the majority vote's.
+
     Parameters
     ----------
     ridge
-        Strength of the prior on the pairs of voters, w_st ~ N(0, 1 / ridge); the default allows
-        values of about 0.1. Other terms have the prior N(0, 1).
+        The prior of a pair of voters is w_st ~ N(0, 1 / ridge); that of other terms is N(0, 1).
     max_iter
         Limit on the optimizer's iterations.
     orient, random_state
@@ -165,22 +164,8 @@ class LogLinear(PosteriorAggregator):
         a_s: pairwise term of voter and truth, theta_0s of the paper.
     main_, pairs_, field_
         b_s, w_st and b_0.
-    prevalence_
-        Mean probability over the items with at least one vote.
-    n_iter_
-        Iterations of the optimizer.
-
-    Notes
-    -----
-    Departures. (1) Z sums over 2^(p + 1) states, so the pseudo-likelihood of the votes is
-    maximized: prod_s P(f_s | the item's other votes), the truth summed out. (2) The share of
-    positive items is estimated; Donmez et al. assume it known. (3) A missing vote is summed over as
-    if it were independent of the others given the truth: it adds
-    d_s = log cosh(b_s + a_s) - log cosh(b_s - a_s) to the log-odds, which is exact without pairs.
-
-    Of several optima, the one that Dawid-Skene's fit leads to is taken; if the one that the
-    majority vote leads to labels more than 1 % of the items differently, `reliable_` is False, with
-    a warning. If fewer than three voters vary, the result is the majority vote's.
+    prevalence_, n_iter_
+        Mean probability over the items with votes; iterations of the optimizer.
 
     References
     ----------

@@ -20,9 +20,8 @@ PATIENCE, REDUCTION = 20, 0.5
 class WeightedMajority(Aggregator):
     """A weighted majority of two or more classes: `_weigh` returns the weights.
 
-    A tie goes to the class with more votes of voters who distinguish items; then to the one whose
-    votes come from fewer voters; and only in votes that renaming the classes leaves as they are, to
-    the later of two classes or the first of more.
+    Ties go to the class with more votes of voters who distinguish items, then to the one whose
+    votes come from fewer voters, and last to the later of two classes or the first of more.
     """
 
     takes = Takes(any_class=True)
@@ -36,7 +35,6 @@ class WeightedMajority(Aggregator):
         self.weights_[counted] = self._weigh(blocks, len(counted), votes.n_classes)
 
     def _weigh(self, blocks: ItemBlocks, n_voters: int, n_classes: int) -> Floats:
-        """Return the weights of the voters who distinguish items."""
         raise NotImplementedError
 
     def _score(self, votes: Votes) -> Floats:
@@ -73,10 +71,7 @@ def share_weight(blocks: ItemBlocks, weights: Floats, n_classes: int = 2) -> Flo
 
 
 def measure_agreement(blocks: ItemBlocks, weights: Floats, n_classes: int = 2) -> Floats:
-    """Return the share of each voter's votes that agree with the weighted majority.
-
-    Where m classes are tied, a vote for one of them counts 1 / m; a voter who never voted has 0.
-    """
+    """Return each voter's agreement with the weighted majority (1 / m of m tied classes)."""
     if n_classes > 2:
         agreed, counts = blocks.sum(_agree_run, weights, n_classes)
         return np.asarray(agreed / np.maximum(counts, 1.0))
@@ -99,19 +94,15 @@ def _agree_run(run: Ballots, weights: Floats, n_classes: int) -> tuple[Floats, F
 class MajorityVote(WeightedMajority):
     """Majority vote: the score is the share of yes votes minus the share of no votes.
 
-    With more than two classes, it is the share of each.
-
-    A voter who gives every item the same vote is left out. A tie goes to the class with more votes
-    of the others in all, whatever the classes are called; `labels` lists ties. A share of votes is
-    not a probability of the truth, so there is no `predict_proba`.
+    With more than two classes, it is the share of each. A voter who gives every item the same vote
+    is left out. A tie goes to the class with more votes in all; `labels` lists ties. A share of
+    votes is not a probability of the truth, so there is no `predict_proba`.
 
     Examples
     --------
     >>> import unelisa as ue
     >>> ue.MajorityVote().fit_predict([[1, 1, -1], [-1, None, -1], [-1, -1, 1]])
     array([ 1, -1, -1])
-    >>> ue.MajorityVote().fit_predict([["a", "b", "b"], ["c", "a", "c"], ["a", "b", None]])
-    array(['b', 'c', 'a'], dtype='<U1')
     """
 
     def _weigh(self, _blocks: ItemBlocks, n_voters: int, _n_classes: int) -> Floats:
@@ -126,17 +117,13 @@ class Wawa(WeightedMajority):
     sum_s weight_s f_is / sum_s weight_s |f_is|, or with more than two classes the share of weight
     that said each. It is not a probability, so there is no `predict_proba`.
 
+    Where the majority is tied, crowd-kit picks one of the labels; here each of m counts 1 / m. A
+    voter who gives every item the same vote has weight 0.
+
     Attributes
     ----------
     weights_
-        Agreement with the majority, between 0 and 1: a contrarian has a small weight, not a
-        negative one.
-
-    Notes
-    -----
-    Where the majority is tied, crowd-kit picks one of the labels; here each of m counts 1 / m, so
-    that the names of the labels do not matter. A voter who gives every item the same vote has
-    weight 0.
+        Agreement with the majority, between 0 and 1: never negative.
 
     References
     ----------
@@ -147,11 +134,8 @@ class Wawa(WeightedMajority):
     --------
     >>> import unelisa as ue
     >>> votes = [[1, 1, 1, -1], [1, 1, -1, 1], [-1, -1, -1, 1], [-1, -1, 1, -1]]
-    >>> model = ue.Wawa().fit(votes)
-    >>> model.weights_
+    >>> ue.Wawa().fit(votes).weights_
     array([1. , 1. , 0.5, 0.5])
-    >>> model.predict(votes)
-    array([ 1,  1, -1, -1])
     """
 
     def _weigh(self, blocks: ItemBlocks, n_voters: int, n_classes: int) -> Floats:
@@ -164,7 +148,7 @@ class ZeroBasedSkill(WeightedMajority):
 
     `Wawa` iterated: each iteration moves every weight toward the share of the voter's votes that
     agree with the weighted majority, in ever shorter steps. The score is the margin of the last
-    majority, not a probability, so there is no `predict_proba`.
+    majority, not a probability, so there is no `predict_proba`. Ties count as in `Wawa`.
 
     Parameters
     ----------
@@ -175,10 +159,6 @@ class ZeroBasedSkill(WeightedMajority):
     ----------
     weights_, n_iter_
         The skills, between 0 and 1, and the number of iterations.
-
-    Notes
-    -----
-    Ties and voters who give every item the same vote count as in `Wawa`.
 
     References
     ----------

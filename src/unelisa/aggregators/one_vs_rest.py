@@ -36,6 +36,8 @@ class OneVsRest(Aggregator):
     score of a class is log P_k / (P_1 + ... + P_K); otherwise it is the method's own score. With
     two classes it is the method itself.
 
+    Which classes a voter confuses is lost; `DawidSkene` and `LatentIsing` model it themselves.
+
     Parameters
     ----------
     estimator
@@ -46,14 +48,9 @@ class OneVsRest(Aggregator):
     models_
         The fitted methods, one per class that anybody voted; one alone for two classes.
     voted_
-        The indices of these classes in `classes_`. A class that nobody voted is never predicted.
+        The indices of these classes in `classes_`; other classes are never predicted.
     weights_
         The mean of the methods' weights.
-
-    Notes
-    -----
-    The fits do not know of each other: what a voter confuses a class with is lost. `DawidSkene` and
-    `LatentIsing` take more than two classes themselves.
 
     Examples
     --------

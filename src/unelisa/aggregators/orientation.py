@@ -1,9 +1,7 @@
 """Orientation: which side is "yes", which the votes alone cannot identify.
 
-Flipping the hidden truth and every voter's polarity together leaves the distribution of the votes
-unchanged. Gold labels decide, if there are any and they do not split evenly; else `orient`:
-"majority" (more of the experts are positive than negative, ties by the sum of their weights;
-methods that prune nobody use `pool_votes`), or an anchor voter who is right more often than wrong.
+Gold labels decide unless they split evenly; else `orient`: an anchor voter, or "majority" (more
+experts are positive than negative, then the sum of weights, or `pool_votes`).
 """
 
 from typing import Any, NamedTuple
@@ -76,7 +74,7 @@ class OrientedAggregator(Aggregator):
             self._tie = f"the answer depends on {what}"
 
     def _side_votes(self) -> Floats:
-        """Return the ballots whose signs `orient="majority"` counts, by default one per voter."""
+        """Return the signs that `orient="majority"` counts as votes, by default one per voter."""
         return self.weights_
 
     def _turn_around(self) -> None:
@@ -98,10 +96,7 @@ class PosteriorAggregator(LogOdds, OrientedAggregator):
 
 
 def pool_votes(merits: Floats) -> Floats:
-    """Return one ballot for all voters: the sum of sign(m_s) m_s^2, m_s = 2 balanced accuracy - 1.
-
-    Where nobody is pruned, most voters may be nearly uninformative, and a count of signs is theirs.
-    """
+    """Return sum_s sign(m_s) m_s^2, m_s = 2 balanced accuracy - 1: all voters' vote on the side."""
     return np.array([np.sum(merits * np.abs(merits))])
 
 
@@ -114,11 +109,7 @@ class Side(NamedTuple):
     whose: str = ""
 
     def warn_of_thin_evidence(self) -> None:
-        """Warn where the side is not significant at the 5 % level.
-
-        With k of m agreements, that is P(B <= min(k, m - k)) > .05 for B binomial (m, 1/2): five
-        that agree suffice.
-        """
+        """Warn where the side is not significant at the 5 % level, by a binomial test."""
         if self.agreements is None:
             return
         agree, differ = (int((sign * self.agreements > 0).sum()) for sign in (1, -1))
@@ -149,12 +140,7 @@ def find_side(
     weights: Floats,
     gold: NDArray[np.int8] | None = None,
 ) -> Side:
-    """Return whether truth and polarity must be flipped together.
-
-    The sign of a voter's weight is its polarity, and 0 does not count; if weights of both signs are
-    equally many and sum to 0, the side that agrees with the majority of all votes is taken. `gold`
-    is -1 / +1 for items whose truth is known, 0 elsewhere.
-    """
+    """Return whether truth and polarity must be flipped together; the majority settles ties."""
     sides = np.sign(scores)
     # for log odds this sum is the log likelihood ratio of the two orientations
     if gold is not None and (agreement := float(gold @ scores)) != 0:

@@ -38,11 +38,7 @@ class PairMoments(NamedTuple):
 
 
 def measure_pairs(values: NDArray[np.int8]) -> PairMoments:
-    """Return unbiased covariances over the items on which both voters of a pair voted.
-
-    r_st = (sum f_s f_t - sum f_s sum f_t / n_st) / (n_st - 1), all sums over common items. Without
-    abstentions these are the entries of `np.cov`.
-    """
+    """Return unbiased covariances over the items on which both voters of a pair voted."""
     refuse_pairs(values.shape[1])
     # sums over items of f_s f_t, f_s |f_t| and |f_s f_t|
     totals = np.zeros((3, values.shape[1], values.shape[1]))
@@ -64,10 +60,8 @@ def fit_rank_one(
 ) -> tuple[Floats, bool]:
     """Return v with v v' nearest to the covariances off the diagonal, and whether it converged.
 
-    Minimizes sum_{s != t} w_st (r_st - v_s v_t)^2, w the precisions, over |v_s| <= deviation_s: a
-    voter shares no more variance with the truth than it has, and without bounds one v_s may
-    diverge. If no bound is active and all w are equal, v is an eigenvector of the matrix whose
-    diagonal is replaced with v_s^2, the rank-one completion.
+    Minimizes sum_{s != t} w_st (r_st - v_s v_t)^2, w the precisions, over |v_s| <= deviation_s:
+    without bounds one v_s may diverge.
     """
     covariance, precision, bound = moments
     weighted, last = covariance * precision, len(bound) - 1
@@ -105,6 +99,9 @@ class SpectralMetaLearner(OrientedAggregator):
     voter s. The score is the margin sum_s v_s f_s, not a probability, so there is no
     `predict_proba`.
 
+    v is fitted to the covariances off the diagonal by least squares. With missing votes, each
+    covariance is taken over the items on which both voted, and weighted by their number.
+
     Parameters
     ----------
     orient
@@ -115,11 +112,6 @@ class SpectralMetaLearner(OrientedAggregator):
     weights_
         v, scaled to length 1.
 
-    Notes
-    -----
-    v is fitted to the covariances off the diagonal by least squares. With missing votes, each
-    covariance is taken over the items on which both voted, and weighted by their number.
-
     References
     ----------
     Parisi, Strino, Nadler and Kluger (2014), Ranking and combining multiple predictors without
@@ -129,8 +121,7 @@ class SpectralMetaLearner(OrientedAggregator):
     --------
     >>> import unelisa as ue
     >>> votes = [[1, 1, 1, -1], [1, 1, -1, 1], [-1, -1, -1, 1], [-1, -1, 1, 1], [1, 1, 1, -1]]
-    >>> model = ue.SpectralMetaLearner().fit(votes)
-    >>> model.predict(votes)
+    >>> ue.SpectralMetaLearner().fit_predict(votes)
     array([ 1,  1, -1, -1,  1])
     """
 
@@ -162,8 +153,7 @@ def score_pairs(moments: PairMoments) -> Floats:
     """Return the score matrix of Jaffe et al., large if two voters share a group.
 
     S_st = sum_{k, l} |r_st r_kl - r_sl r_kt|: between groups the covariance has rank one, so most
-    of these minors vanish. A pair without common items has the covariance of the rank-one fit to
-    all others. Of more than 128 voters, k and l are those who share the most items with others.
+    minors vanish. Of more than 128 voters, k and l are those who share the most items with others.
     """
     lead = fit_rank_one(moments)[0]
     covariance = np.where(moments.precision > 0, moments.covariance, np.outer(lead, lead))
@@ -178,9 +168,8 @@ def score_pairs(moments: PairMoments) -> Floats:
 def propose_groups(scores: Floats, n_groups: list[int]) -> list[Groups]:
     """Return one partition for each number of groups, by spectral clustering of the scores.
 
-    The leading K eigenvectors of D^-1/2 S D^-1/2 are rotated so that each comes close to the
-    indicator of one group (pivoted QR of Damle, Minden and Ying, 2019, doi:10.1093/imaiai/iay008):
-    no seed is needed, and the order of the voters does not matter.
+    Pivoted QR (Damle, Minden and Ying, 2019, doi:10.1093/imaiai/iay008) rotates the eigenvectors of
+    D^-1/2 S D^-1/2 toward indicators of groups, without a seed, whatever the voters' order.
     """
     degree = np.sqrt(np.maximum(scores.sum(axis=1), np.finfo(float).tiny))
     vectors = eigh(scores / np.outer(degree, degree))[1]
@@ -216,11 +205,9 @@ def fit_blocks(moments: PairMoments, groups: Groups) -> BlockModel:
 def find_blocks(moments: PairMoments, max_groups: int) -> list[BlockModel]:
     """Return the block model with the best number of groups K, then those tied with it.
 
-    The residual alone, the paper's criterion, always decreases a little with splitting. So K
-    minimizes m log(residual) + 2 q log(m), with m covariances and q parameters: BIC with its
-    penalty doubled, because the groups are chosen after seeing the covariances. K = 2 is not a
-    candidate: one covariance between two groups cannot identify the better one. Models are tied if
-    their criteria differ by less than sqrt(2 m), the standard deviation of the first term.
+    The residual, the paper's criterion, decreases with every split. K minimizes
+    m log(residual) + 2 q log(m), with m covariances and q parameters: BIC with its penalty doubled,
+    because groups are chosen after seeing the covariances. Ties are within sqrt(2 m).
     """
     n_voters = len(moments.deviation)
     one = fit_blocks(moments, np.zeros(n_voters, dtype=np.intp))
@@ -244,10 +231,7 @@ def find_blocks(moments: PairMoments, max_groups: int) -> list[BlockModel]:
 
 
 def read_latents(blocks: ItemBlocks, weights: Floats, groups: Groups) -> NDArray[np.int8]:
-    """Return items x groups: the sign of each group's weighted majority, 0 for a tie.
-
-    Sums below 1e-9 are ties, so that rounding, hence the order of the voters, does not decide.
-    """
+    """Return the sign of each group's weighted majority, items x groups; 0 for a tie (< 1e-9)."""
     nothing = np.zeros(len(weights))
     latents = np.zeros((len(blocks), int(groups.max()) + 1), dtype=np.int8, order="F")
     for group in range(latents.shape[1]):
@@ -260,15 +244,14 @@ def read_latents(blocks: ItemBlocks, weights: Floats, groups: Groups) -> NDArray
 class LatentSpectralMetaLearner(SpectralMetaLearner):
     """Groups of dependent voters, each with a latent variable of its own (Jaffe et al. 2016).
 
-    The votes of group k depend on the truth through one latent variable alpha_k alone. Covariances
-    are then v_on_s v_on_t within a group and v_off_s v_off_t between groups. From the votes alone:
+    The votes of group k depend on the truth through one latent variable alpha_k alone, so that
+    covariances are v_on_s v_on_t within a group and v_off_s v_off_t between groups. Groups are
+    found by spectral clustering of sums of 2 x 2 minors of the covariance, alpha_k by the spectral
+    meta-learner within group k, the truth by that across the alpha_k, whose margin is the score; it
+    is not a probability, so there is no `predict_proba`.
 
-    1. groups: spectral clustering of sums of 2 x 2 minors of the covariance, for several numbers of
-       groups, of which the block model's residual picks one;
-    2. alpha_k: the spectral meta-learner within each group;
-    3. the truth: the spectral meta-learner across the alpha_k.
-
-    The score is the margin of step 3, not a probability, so there is no `predict_proba`.
+    With a single group this is `SpectralMetaLearner`. If another grouping fits nearly as well and
+    labels more than 1 % of the items differently, `reliable_` is False, with a warning.
 
     Parameters
     ----------
@@ -286,11 +269,6 @@ class LatentSpectralMetaLearner(SpectralMetaLearner):
     weights_
         Weight of the group times v_on_s: the voter's covariance with the truth under the model.
 
-    Notes
-    -----
-    With a single group this is `SpectralMetaLearner`. If another grouping fits nearly as well and
-    labels more than 1 % of the items differently, `reliable_` is False, with a warning.
-
     References
     ----------
     Jaffe, Fetaya, Nadler, Jiang and Kluger (2016), Unsupervised ensemble learning with dependent
@@ -298,8 +276,7 @@ class LatentSpectralMetaLearner(SpectralMetaLearner):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import unelisa as ue
+    >>> import numpy as np, unelisa as ue
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.choice([-1, 1], size=(2000, 1))
     >>> latent = np.where(rng.random((2000, 4)) < .8, truth, -truth)

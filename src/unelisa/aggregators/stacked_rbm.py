@@ -38,10 +38,7 @@ class Layer(NamedTuple):
 
 
 def expect_votes(votes: NDArray[np.int8], coins: Floats, prevalence: float) -> Floats:
-    """Return v, items x voters: 1 for yes, 0 for no, the expectation for a missing vote.
-
-    Under Dawid and Skene, given the item's other votes: tau_i sens_s + (1 - tau_i) (1 - spec_s).
-    """
+    """Return items x voters: 1 for yes, 0 for no, expectations under Dawid and Skene if missing."""
     seen, yes = (votes != 0).astype(np.float64), (votes > 0).astype(np.float64)
     if seen.all():
         return yes
@@ -66,9 +63,7 @@ def train_machine(
 ) -> Layer:
     """Return scikit-learn's machine, trained by contrastive divergence with weight decay.
 
-    The mean over the second half of the steps, each on a random batch of items. Each step starts at
-    the data, as in the paper: persistent chains, as scikit-learn has them, never cross from one
-    side to the other if many voters follow the truth.
+    Steps start at the data: persistent chains never cross over if many voters follow the truth.
     """
     from sklearn.neural_network import BernoulliRBM  # noqa: PLC0415 - takes two seconds
 
@@ -126,11 +121,9 @@ def stack_machines(
 
 
 def finish_top(states: NDArray[np.int8], layer: Layer) -> Layer:
-    """Return the one-unit machine at the optimum of its likelihood, starting from `layer`.
+    """Return the one-unit machine at the optimum of its likelihood, which EM finds from `layer`.
 
-    With a single hidden unit the likelihood is Dawid and Skene's (lemma of Shaham et al.), so the
-    last steps are EM's. The start is scaled to separate the items, half of them on either side:
-    equal probabilities for all items are a stationary point, which a weak signal hardly leaves.
+    The start is scaled to separate the items: equal probabilities are a stationary point.
     """
     inputs = weigh_votes(states, layer.weights[0] / 2, np.zeros(states.shape[1]))
     spread = float(inputs.std())
@@ -148,11 +141,7 @@ def as_layer(coins: Floats, prevalence: float) -> Layer:
 
 
 def find_sign(values: NDArray[np.int8]) -> int:
-    """Return the sign of the votes' sum, then of their margins' cubes; 1 if both are 0.
-
-    With columns and rows sorted and the sign fixed, permuted voters or items and swapped labels see
-    the same random numbers, hence get the same fit.
-    """
+    """Return the sign of the votes' sum, then of their margins' cubes; 1 if both are 0."""
     margins = values.sum(axis=1, dtype=np.int64)
     return int(np.sign(margins.sum()) or np.sign((margins**3).sum()) or 1)
 
@@ -183,19 +172,22 @@ class StackedRBM(PosteriorAggregator):
     what they share: their activations are the votes of the next machine, up to a single unit, whose
     log-odds are the score.
 
+    Departures: the top machine is finished by EM. Missing votes are imputed by Dawid-Skene, so that
+    probabilities are overconfident on sparse votes. If fewer than three voters vary, the result is
+    the majority vote's.
+
     Parameters
     ----------
     hidden
-        The sizes of the layers, starting at the votes; the last must be 1. "auto": each layer is
-        trained with as many units as inputs (at most 64), then with as many as there are singular
-        values of its weights in 95 % of their sum, until one is left.
+        The sizes of the layers, starting at the votes; the last must be 1. "auto": as many units as
+        singular values of the weights make up 95 % of their sum, until one is left.
     max_iter
         Steps of contrastive divergence per machine, of 100 items each.
     orient
         As in `DawidSkene`.
     random_state
-        Not used: every fit draws the same random numbers. The machines are trained twice, with
-        different ones; if a label differs, `reliable_` is False, with a warning.
+        Not used: every fit draws the same random numbers. Machines are trained twice; if a label
+        differs, `reliable_` is False, with a warning.
 
     Attributes
     ----------
@@ -203,17 +195,8 @@ class StackedRBM(PosteriorAggregator):
         Units per layer.
     weights_
         P(says yes | yes) - P(says yes | no), by the model's own probabilities.
-    prevalence_
-        Mean probability over the items with at least one vote.
-    n_iter_
-        Steps per machine.
-
-    Notes
-    -----
-    Departures: the top machine, whose likelihood is explicit, is finished by EM. The paper has
-    complete votes; here missing ones are imputed by Dawid-Skene given the item's other votes, drawn
-    for training and expected for scoring, so that probabilities are overconfident on sparse votes.
-    If fewer than three voters vary, the result is the majority vote's.
+    prevalence_, n_iter_
+        Mean probability over the items with votes; steps per machine.
 
     References
     ----------

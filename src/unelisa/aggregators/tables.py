@@ -20,10 +20,7 @@ UNKNOWN = "unknown"
 
 
 class VoterTable(pd.DataFrame):  # type: ignore[misc]
-    """A table with one row per voter that prints its main columns, the least accurate first.
-
-    Every other column is there by name, and whatever is taken from it is an ordinary table.
-    """
+    """A table with one row per voter that prints its main columns, the least accurate first."""
 
     def _shorten(self) -> pd.DataFrame:
         table = pd.DataFrame(self)

@@ -53,23 +53,21 @@ class UnElisa(PosteriorAggregator):
        the Bayes rule (2.3); rule "majority" flips the smaller group of experts and counts
        (augmented majority voting, section 4.2).
 
+    If no expert is found, all voters count equally, with an `ExpertsWarning`, and rule "bayes"
+    estimates one reliability for all. If another choice between knots of equal degree, or another
+    fixed point of EM of nearly the same likelihood, labels more than 1 % of the items differently,
+    `reliable_` is False, with a warning.
+
     Parameters
     ----------
     rule
         "bayes" or "majority".
-    penalty
-        "theory", "ebic" or a number: see `select_neighborhoods`.
-    edge_rule
-        "either" or "both" of two voters must select each other for an edge.
-    fit_intercept
-        Whether voters' regressions have intercepts. The paper has none; unbalanced votes need
-        them.
+    penalty, edge_rule, fit_intercept, solver
+        As in `ExpertSelector`; unbalanced votes need intercepts.
     orient
         "majority" (more experts are right than wrong), or an anchor voter's name or index.
-    n_starts, random_state
+    n_starts, n_jobs, random_state
         As in `DawidSkene`.
-    solver, n_jobs
-        As in `ExpertSelector`.
 
     Attributes
     ----------
@@ -83,15 +81,6 @@ class UnElisa(PosteriorAggregator):
         The learned `VoterGraph`, and its edges as (s, t, weight).
     lower_bound_
         EM's bound per iteration.
-
-    Notes
-    -----
-    If no expert is found, all voters count equally, with an `ExpertsWarning`; `experts_` is then
-    empty, and rule "bayes" estimates one reliability for all voters. Voters who never voted or gave
-    every item the same vote are left out.
-
-    If another choice between knots of equal degree, or another fixed point of EM of nearly the same
-    likelihood, labels more than 1 % of the items differently, `reliable_` is False, with a warning.
 
     Examples
     --------
@@ -172,7 +161,6 @@ class UnElisa(PosteriorAggregator):
             warn_user(few, ExpertsWarning)
 
     def _estimate(self, votes: Votes, polarity: Floats, found: bool) -> bool:
-        """Learn the weights by EM; return whether it converged."""
         counted = np.flatnonzero(polarity)
         blocks = votes.take_voters(counted).blocks
         if found:

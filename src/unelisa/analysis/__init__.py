@@ -1,7 +1,4 @@
-"""What is done with a fitted model: rates, certificates, stability, comparison, votes to buy.
-
-Everything here works on any method through its public names; scoring.py holds the measures.
-"""
+"""What is done with a fitted model, through its public names: rates, certificates, comparison."""
 
 from unelisa.analysis.certified_draws import draw_gold, plan_certification
 from unelisa.analysis.certified_shares import certify_cohort, certify_rates

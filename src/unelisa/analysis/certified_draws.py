@@ -1,8 +1,7 @@
-"""Which items to ask about for a certificate, and how many answers it takes.
+"""Which items to answer for a certificate, and how many answers it takes.
 
-Gold labels are drawn at random from the items that can be certified by the model's probabilities.
-The design of the draw is a text beside every answer. From it `certify` draws again and verifies
-that these items were drawn and answered in this order.
+The design of the draw is recorded with the answers. From it `certify` draws again and verifies that
+these items were drawn and answered in this order.
 """
 
 import json
@@ -162,9 +161,9 @@ def draw_gold(
 ) -> Drawn:
     """Return the items to answer for a certificate, in the order in which to answer them.
 
-    They are drawn at random from the items that can be certified by the model's probabilities:
-    those of the surest labels that make up `share` of all items, which are then certified together,
-    or as many as may be within `error`. Answer them from the first on, and stop at any time.
+    They are drawn at random from the items that can be certified by the model's probabilities: the
+    surest `share` of all items, which are then certified together, or as many as may be within
+    `error`. Answer them from the first on, and stop at any time.
 
     Examples
     --------
@@ -207,9 +206,8 @@ def plan_certification(  # noqa: PLR0913 - a public signature
 ) -> list[Plan]:
     """Return what different numbers of random gold labels would certify, before any is given.
 
-    The last row has the number after which more answers add little. Nothing here is guaranteed: it
-    rests on the model's probabilities, and on the interval of its expected accuracy. With `share`,
-    only so many of the items are to be certified, which takes fewer answers.
+    After the number in the last row more answers add little. Nothing here is guaranteed: it rests
+    on the model's probabilities. To certify only a `share` of the items takes fewer answers.
 
     Examples
     --------

@@ -1,23 +1,13 @@
 """Labels with a guarantee: how many can be given automatically, from random gold labels.
 
-Items are ordered by the model's probability of their label. For some thresholds c the set
-S_c = {items with a probability of at least c} is tested, with everything that is known of it:
-E - e wrong labels remain in it, where e of its E wrong labels were found by gold labels and
-corrected. A set is certified if E - e is at most `error` times the number of delivered labels,
-going by a bound of E that holds with chance 1 - alpha (error_bounds.py). The bound needs no
-assumption about voters or model: the order of the items and the sets were fixed before any gold
-label was seen, and the items with gold labels were drawn at random.
+S_c = {items whose label has a probability of at least c} is certified if its wrong labels, less
+those that gold labels corrected, are at most `error` times the number delivered, by an upper bound
+with confidence 1 - alpha (error_bounds.py). Sets were fixed before any gold label was seen, so
+nothing is assumed of the model. Items drawn but not answered count as wrong.
 
-Several sets are tested, so alpha is divided between five of them: a fifth, two fifths, ... of the
-largest set that the model expects to be near the error. Once a set is certified, its share of alpha
-passes to the next larger one (the fallback procedure of Wiens and Dmitrienko 2005): the chance that
-any certified set is wrong stays alpha. Where the items were drawn to certify a stated share of all,
-only that set is tested, with all of alpha.
-
-An item that was drawn and not answered counts as wrong, and is not delivered.
-
-Losses other than "wrong" are sums of such errors, each with its part of alpha: with more than two
-ordered classes, (y - yhat)^2 = sum_d (2 d - 1) [|y - yhat| >= d].
+Alpha is divided between fifths of the largest set; once a set is certified, its part passes to the
+next larger one (the fallback procedure of Wiens and Dmitrienko 2005). Other losses are sums of such
+errors, each with its part of alpha: (y - yhat)^2 = sum_d (2 d - 1) [|y - yhat| >= d].
 """
 
 from typing import Any, Literal, NamedTuple
@@ -88,10 +78,7 @@ class Sets(NamedTuple):
 
 
 def choose_sets(scored: Scored, truth: NDArray[np.intp], asked: Asked) -> tuple[Floats, Floats]:
-    """Return the probability from which items are certified, and the smallest error in reach.
-
-    Of all items, or of those of each class; the first is infinite where nothing is certified.
-    """
+    """Return the thresholds (inf: nothing certified) and the smallest errors in reach, per part."""
     labels = range(len(scored.classes)) if asked.per == "class" else (None,)
     alpha = (1 - asked.confidence) / len(labels)
     limits, reached = np.full(len(labels), np.inf), np.full(len(labels), np.nan)
@@ -159,10 +146,7 @@ def find_reach(evidence: Evidence, asked: Asked, alpha: float) -> float:
 
 
 def list_sets(evidence: Evidence) -> Sets:
-    """Return the sets to test.
-
-    Thresholds are quantiles of the probabilities; items with the same one are never divided.
-    """
+    """Return the sets to test; items with the same probability are never divided."""
     order = np.argsort(-evidence.sure, kind="stable")
     sure = evidence.sure[order]
     places = np.arange(1, SETS + 1) * len(sure) // SETS - 1

@@ -1,8 +1,7 @@
 """Guarantees for groups of items: how common a class is in each, how many of a cohort are cases.
 
-As in certify.py nothing is assumed of the model: only that gold labels are those of items drawn at
-random, within each group or stratum. The model's labels divide a group into parts with few errors,
-which makes the bounds of error_bounds.py narrow.
+Nothing is assumed of the model: gold labels are drawn at random within each group or stratum, and
+the model's labels divide it into parts with few errors, for which bounds are narrow.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,8 +32,8 @@ def certify_rates(  # noqa: PLR0913 - a public signature
 ) -> Any:
     """Return bounds for how common a class is in each group, such as the systems of a jury.
 
-    A pandas table with the groups as index: items, answers, share by the model's labels, low, high.
-    With probability `confidence` all bounds hold together.
+    A pandas table by group: items, answers, share by the model's labels, low, high. With
+    probability `confidence` all bounds hold together.
 
     Parameters
     ----------
@@ -92,11 +91,7 @@ def _bound_count(
     *,
     once: bool,
 ) -> tuple[float, float]:
-    """Return bounds for the number of items of a class, from both parts of a group.
-
-    Of either part the largest and the smallest number of the class is bounded, each with a quarter
-    of alpha.
-    """
+    """Return bounds for the number of items of a class; each of the four has a quarter of alpha."""
     low = high = 0.0
     for part, likely in ((given, 1 - LIKELY), (~given, LIKELY)):
         n, k = float(np.count_nonzero(part)), float(np.count_nonzero(part & drawn))
@@ -114,15 +109,14 @@ def certify_cohort(
 ) -> dict[str, Any]:
     """Return a certificate: at most so many of the patients of a cohort are no cases.
 
-    Patients whose chart says that they are no case leave the cohort. The guarantee holds at all
-    looks together, so that charts may be added until it is given.
+    Patients whose chart shows no case leave the cohort. Charts may be added until the guarantee is
+    given: it holds at all looks together.
 
     Parameters
     ----------
     strata
-        The flagged patients, each with the stratum from which charts were drawn with equal chances:
-        the share drawn that `unelisa phenotype --charts` writes, or one value for all. Patients of
-        a stratum without charts all count as no cases.
+        The stratum of each flagged patient, within which charts were drawn with equal chances.
+        Patients of a stratum without charts all count as no cases.
     charts
         1 or True for a case and 0 for none, by patient; charts of other patients are left out.
     error

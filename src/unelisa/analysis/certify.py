@@ -1,7 +1,4 @@
-"""Certificates: labels that can be given automatically with at most so many errors.
-
-certified_draws.py decides which items are drawn, and certified_sets.py which are certified.
-"""
+"""Certificates: labels that can be given automatically with at most so many errors."""
 
 import json
 from collections.abc import Mapping
@@ -47,17 +44,9 @@ BY_HAND = "by-hand"
 class Guarantee:
     """Labels and what is guaranteed of them.
 
-    Attributes
-    ----------
-    labels
-        One row per item: item, label, probability, status. "certified": given automatically;
-        "gold": its gold label; "look": not covered, a person should look at it.
-    n_certified, n_gold
-        Numbers of items with these statuses.
-    error, confidence
-        What was asked for.
-    certificate
-        Everything that the guarantee rests on, as a dict that JSON can hold.
+    `labels` is a table with the columns item, label, probability and status: "certified" (given
+    automatically), "gold" (its gold label) or "look" (not covered: a person should look at it).
+    `certificate` is everything that the guarantee rests on, as a dict that JSON can hold.
     """
 
     labels: Any
@@ -87,30 +76,26 @@ def certify(  # noqa: PLR0913 - a public signature
 
     Parameters
     ----------
-    model
-        A fitted aggregator with `predict_proba`; the gold labels must have no part in the fit.
-    votes
-        The votes on the items to label.
+    model, votes
+        A fitted aggregator with `predict_proba`, and the votes on the items to label.
     gold
-        True labels of items **drawn at random**: a dict or a pandas Series from item to label, or
-        one label per item in their order, missing where unknown.
+        True labels of items **drawn at random**, without part in the fit: a dict or pandas Series
+        from item to label, or one label per item, missing where unknown.
     error, confidence
         The share of wrong labels exceeds `error` with chance 1 - `confidence` at most.
     per
-        What the share is of: "file", of all certified and gold labels, where gold labels count as
-        right; "automatic", of the certified labels only; "class", of the labels of each class.
+        The share is of all certified and gold labels, the latter counted as right ("file"), of the
+        certified labels only ("automatic"), or of the labels of each class ("class").
     loss
         "wrong": a label other than the true one; of ordered classes also "far", off by more than
         one class, and "squared", the mean squared difference in classes.
     looks
-        "any": the guarantee holds at all looks together, so that gold labels may be added until it
-        is given. "once": the number of gold labels was decided before the first look; then more
-        is certified.
+        "any": gold labels may be added until the guarantee is given. "once": their number was
+        decided before the first look; then more is certified.
     drawn
-        "random": all items had the same chance to be drawn. Or the design of `draw_gold`, which
-        the file of a review records: it is verified, only items of its frame can be certified, and
-        items that were drawn but not answered count as wrong. Gold labels chosen "by-hand" are
-        refused, because nothing follows from them for other items.
+        "random": all items had the same chance to be drawn. Or the design of `draw_gold`: it is
+        verified, only items of its frame can be certified, and unanswered items count as wrong.
+        Labels chosen "by-hand" are refused: nothing follows from them for other items.
 
     Examples
     --------

@@ -17,11 +17,7 @@ from unelisa.votes import Votes
 
 
 class MethodScore(NamedTuple):
-    """One method's row in a comparison; None where a figure is not defined.
-
-    n_experts is None for methods that weigh every voter and select none. A method that refuses
-    the votes has a row of None.
-    """
+    """One method's row in a comparison; None where undefined, or where it refuses the votes."""
 
     method: str
     accuracy: float | None = None
@@ -33,10 +29,7 @@ class MethodScore(NamedTuple):
 
 
 class ClassMethodScore(NamedTuple):
-    """One method's row in a comparison on three or more classes; otherwise as `MethodScore`.
-
-    mean_absolute_error is None where the classes are not ordered.
-    """
+    """One method's row in a comparison on three or more classes; otherwise as `MethodScore`."""
 
     method: str
     accuracy: float | None = None
@@ -62,18 +55,16 @@ def compare_methods(
     Parameters
     ----------
     votes
-        The votes that methods are fitted to; they see nothing else.
+        The votes that methods are fitted to.
     truth
         In the codes of the votes: -1 / +1 per item, or k + 1 for class k of more than two; 0 where
         unknown.
     methods
-        Names in `AGGREGATORS`; all that take the votes' classes by default, see `list_methods`.
-    random_state
-        Seed of the methods that draw random starts.
+        Names in `AGGREGATORS`; by default all that take the votes' classes.
+    random_state, n_jobs
+        Seed and threads of the methods that use them.
     scored
         The votes on the items of `truth`, where those are not the items of `votes`.
-    n_jobs
-        Threads of the methods that use them.
 
     Examples
     --------

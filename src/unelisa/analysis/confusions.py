@@ -16,10 +16,7 @@ MOST_PAIRS = 8
 
 
 def measure_confusions(model: Aggregator, judged: Judged | None) -> tuple[Floats, Floats] | None:
-    """Return P(says c | class k) as [voters, k, c], and the votes behind it as [voters, k].
-
-    The model's own estimates, or, for a method that has none, the votes counted by the labels.
-    """
+    """Return P(says c | class k), [voters, k, c], and the votes behind it, by model or labels."""
     table, n_classes = getattr(model, "confusions_", None), len(model.classes_)
     if table is not None:
         shape = model.n_features_in_, n_classes, n_classes
@@ -56,10 +53,7 @@ def pool_confusions(tables: Floats, votes: Floats) -> Floats:
 
 
 def list_pairs(confusion: Floats, votes: Floats) -> list[dict[str, Any]]:
-    """Return the pairs of classes that voters mix up most often, by expected number of votes.
-
-    `confusion` is [class, said], and `votes` are those on items of each class.
-    """
+    """Return the pairs of classes that voters confuse most often, by expected number of votes."""
     wrong = confusion * votes[:, None]
     pairs = [
         {
@@ -76,13 +70,11 @@ def list_pairs(confusion: Floats, votes: Floats) -> list[dict[str, Any]]:
 
 
 def measure_agreement(blocks: ItemBlocks, weights: Floats) -> tuple[float, float]:
-    r"""Return the voters' weighted agreement in standard deviations, and what noise can reach.
+    """Return the voters' weighted agreement in standard deviations, and what noise can reach.
 
-    With g_is = f_is - mean of s where s voted, the sum over items and pairs of voters
-    T = sum_i sum_{s<t} 2 w_s w_t g_is g_it has mean 0 for independent voters; T is divided by its
-    standard deviation there. The weights were fitted to the same votes, though. The largest value
-    that any weights of p voters reach on n items of noise is the edge of Marchenko and Pastur,
-    (1 + sqrt(p / n))^2 - 1 per item, which gives sqrt(2 p) + p / sqrt(2 n).
+    T = sum_i sum_{s<t} 2 w_s w_t g_is g_it, with g the centered votes, has mean 0 for independent
+    voters. The weights were fitted to the same votes; on n items of noise, any weights of p voters
+    reach at most the edge of Marchenko and Pastur, which gives sqrt(2 p) + p / sqrt(2 n).
     """
     n_items, n_voters = blocks.shape
     signed, observed = blocks.tally(np.ones(n_items))

@@ -1,21 +1,15 @@
 """How many of n items are wrong at most, from random draws without replacement.
 
-Of n items E are wrong. k of them were drawn, e of these are wrong. Looked at once, with k decided
-before, the bound is exact: the largest E with P(at most e wrong draws) > alpha, a hypergeometric
-probability. Looked at after every draw, it must hold at all looks together. Let the error rate be
-Beta(a, b) below E / n, and compare what that predicts with what E wrong items predict::
+Looked at once, the bound is hypergeometric and exact. Looked at after every draw, compare the
+prediction of an error rate Beta(a, b) below E / n with that of E wrong items, after e of k draws::
 
     R_k(E) = B(a + e, b + k - e) I(a + e, b + k - e) / (B(a, b) I(a, b))
              / [(E)_e (n - E)_(k-e) / (n)_k],          (x)_j = x (x - 1) ... (x - j + 1)
 
-where I is the regularized incomplete beta function at E / n. If E items are wrong, R is a
-nonnegative supermartingale that begins at 1, so that P(R_k(E) >= 1 / alpha at any k) <= alpha
-(Ville; Waudby-Smith and Ramdas 2020). The bound is the largest E with R_k(E) < 1 / alpha. It holds
-whatever a and b are; they decide how soon it is small.
-
-Where items were drawn in strata, the product of the strata's R is a supermartingale too: E wrong
-items in all are excluded if it reaches 1 / alpha for every way to divide E between the strata
-(Spertus and Stark 2022).
+with I the regularized incomplete beta function at E / n. If E items are wrong, R is a nonnegative
+supermartingale from 1, so P(R_k(E) >= 1 / alpha at any k) <= alpha (Ville; Waudby-Smith and Ramdas
+2020); the bound is the largest E with R_k(E) < 1 / alpha. Over strata, R is the product, at the
+division of E between them that makes it smallest (Spertus and Stark 2022).
 """
 
 from collections.abc import Sequence
@@ -29,7 +23,7 @@ Floats = NDArray[np.float64]
 
 STEPS = 64  # of the bisection: enough for any number of items
 TINY = 1e-300
-CASES = 2.0  # a: wrong items that the prior of the error rate is worth
+CASES = 2.0  # a: pseudo-count of wrong items in the prior of the error rate
 CELLS = 400  # of the numbers of wrong items in a stratum, in bounds over strata
 
 
@@ -98,10 +92,7 @@ def log_ratio(draws: Draws, wrong: float) -> float:
 
 
 def bound_strata(strata: Sequence[Draws], alpha: float) -> float:
-    """Return the largest number of wrong items in several strata together, at all looks.
-
-    Numbers of wrong items are rounded up to cells, so that the bound is at most too large.
-    """
+    """Return the largest number of wrong items in several strata together, at all looks."""
     n, found = sum(one.n for one in strata), sum(one.e for one in strata)
     cell = max(np.ceil(n / CELLS), 1.0)
     least = np.zeros(1)  # log R of the likeliest division of up to so many cells

@@ -158,10 +158,7 @@ class Judged:
 
 
 def describe_items(judged: Judged) -> dict[str, Any]:
-    """Return the number of items, and of those positive, tied, without a vote, and so on.
-
-    With more than two classes no item is positive: `classes.describe_classes` counts each.
-    """
+    """Return the number of items, and of those positive (of two classes), tied, without votes..."""
     n, decided, sides = len(judged.scores), None, {}
     if judged.chances is not None:
         # the probability of a label is hardly ever below 1 - SURE
@@ -181,10 +178,7 @@ def describe_items(judged: Judged) -> dict[str, Any]:
 
 
 def count_scores(judged: Judged) -> dict[str, Any]:
-    """Return the histogram of the posterior, or of the score where there is none.
-
-    With more than two classes, that of the label: its probability, or its lead.
-    """
+    """Return the histogram of the posterior or score; over two classes, that of the label."""
     if judged.chances is not None:
         kind = "probability" if judged.two_classes else "confidence"
         values, low, high = judged.chances, 0.0, 1.0
@@ -211,11 +205,7 @@ def count_ease(judged: Judged) -> dict[str, Any] | None:
 
 
 def estimate_shares(model: Aggregator, judged: Judged | None) -> tuple[Shares | None, list[str]]:
-    """Return the share of each class among the items with a 90 % interval, and why there is none.
-
-    The shares are those of `estimate_rate`; without items, those of the items of the fit; None for
-    a method without probabilities. Bounds are None where the votes do not determine them.
-    """
+    """Return the classes' shares with 90 % intervals, and why there are none."""
     if not hasattr(model, "predict_proba"):
         return None, []
     if judged is None:
@@ -258,7 +248,7 @@ class Reference(NamedTuple):
         signs: NDArray[np.int8],
         comparison: Sequence[Any] = (),
     ) -> "Reference":
-        """Return the truth of the judged items, and of others that nobody voted on.
+        """Return the truth of the judged items, and of others without votes.
 
         Those get the score of an item without votes: leaving them out would flatter every method.
         """
@@ -312,10 +302,7 @@ def _count_pairs(true: NDArray[Any], picked: NDArray[Any], n_classes: int) -> ND
 
 
 def trace_roc(positive: Flags, scores: Floats) -> list[list[float]]:
-    """Return the ROC curve, (false positive rate, true positive rate), thinned to stay small.
-
-    It runs from (0, 0) to (1, 1), and is empty where all items are of one class.
-    """
+    """Return the thinned ROC curve, (false, true positive rate); empty if one class is absent."""
     if positive.all() or not positive.any():
         return []
     order = np.argsort(-scores, kind="stable")
@@ -334,12 +321,7 @@ def trace_roc(positive: Flags, scores: Floats) -> list[list[float]]:
 
 
 def bin_calibration(positive: Flags, chances: Floats) -> list[dict[str, float]]:
-    """Return per tenth of the probability: items, mean probability, share positive, 95 % interval.
-
-    With more than two classes: the probability of the label, and whether it is right.
-
-    The interval is Wilson's. A tenth of fewer than 20 items is merged with the next.
-    """
+    """Return per tenth of the probability: items, mean probability, share positive, interval."""
     place = np.minimum((chances * CALIBRATION_BINS).astype(np.intp), CALIBRATION_BINS - 1)
     place = merge_bins(np.bincount(place, minlength=CALIBRATION_BINS))[place]
     bins = []

@@ -1,26 +1,7 @@
 """Rates: the share of each class among the items, with an interval, with or without gold labels.
 
-With gold labels it is prediction-powered inference (Angelopoulos et al. 2023) in its power-tuned
-form (PPI++). Of class k, y_i is whether a gold label names it and p_i the model's probability; bars
-are means over the n items with gold labels, M the mean over all N items::
-
-    share = ybar + lambda (M(p) - pbar),   lambda = S_yp / (S_pp + z^2 V)
-
-S are sums of products of deviations from the mean, V is the variance of p over all items, and z the
-normal quantile. The gold labels alone make the share right; the model makes it precise, as far as
-its probabilities follow them. The interval is Wilson's, of as many labels as that is worth::
-
-    n / (u (N - n) / (N - 1)),   u = 1 - lambda S_yp / S'_yy
-
-u is the part of the labels' variance that the model leaves. Both terms with z^2 stand for the z^2
-items that Wilson's interval adds to a sample, half of them of the class (S' includes them; Agresti
-and Coull 1998): there the model's probabilities vary as everywhere, and do not follow the labels.
-So lambda is shrunk toward 0 where labels are few, and u stays above 0 where they show no error of
-the model. With a useless model, or with all labels in one class, the result is that of the gold
-labels alone.
-
-A stated prevalence adds an offset to the log-odds of all items, with which the mean P(positive) of
-those with votes equals it, as `LatentIsing.fit(prevalence=...)` does; gold labels stay.
+With gold labels by power-tuned prediction-powered inference (Angelopoulos et al. 2023); a stated
+prevalence adds an offset to the log-odds of all items with votes.
 """
 
 from collections.abc import Mapping
@@ -64,48 +45,33 @@ def estimate_rate(model: Any, votes: Any, gold: Any = None, level: float = 0.95)
 
     One row per class, in the order of `classes_`; columns share, low, high.
 
-    Parameters
-    ----------
-    model
-        A fitted aggregator with `predict_proba`, such as `LatentIsing`.
-    votes
-        The votes on the items whose rate is asked: `Votes`, or what `predict` takes.
-    gold
-        True labels of a **random sample** of these items: a dict or a pandas Series from item to
-        label, or one label per item in their order, missing where unknown. A model that was fitted
-        to some of them is refused.
-    level
-        Of the intervals, which hold for each class by itself.
-
-    Notes
-    -----
-    With gold labels the interval holds whatever the model's quality (prediction-powered inference);
-    the better the model, the narrower. It is on average never more than 5 % wider than that of the
-    gold labels alone. It does not hold for items that were labeled because they looked difficult or
-    interesting.
+    With gold labels the interval holds whatever the model's quality (prediction-powered inference),
+    and is on average never more than 5 % wider than that of the gold labels alone; but it does not
+    hold for items that were labeled because they looked difficult or interesting.
 
     Without gold labels the share is the mean probability of the class. With `LatentIsing` the
-    interval comes from sets of votes whose truth is known; of the items of the fit these are
-    `prevalence_` and, at level .9, `prevalence_interval_`. With any other method it assumes that
-    the method's model of the voters holds: voters who repeat each other, or who are all lenient,
-    make it too narrow. Where the votes cannot identify a truth, a warning says so, and low and high
-    may be NaN.
+    interval comes from sets of votes whose truth is known; other methods assume that their model of
+    the voters holds, and voters who repeat each other make the interval too narrow. Where the votes
+    cannot identify a truth, a warning says so, and low and high may be NaN.
+
+    Parameters
+    ----------
+    model, votes
+        A fitted aggregator with `predict_proba`, and the votes on the items in question.
+    gold
+        True labels of a **random sample** of these items, which had no part in the fit: a dict or a
+        pandas Series from item to label, or one label per item, missing where unknown.
+    level
+        Of the intervals of each class.
 
     Examples
     --------
-    Nine judges, most of them lenient; 50 answers are checked by hand:
-
-    >>> import numpy as np, unelisa as ue
-    >>> rng = np.random.default_rng(0)
-    >>> good = rng.random(1000) < 0.3
-    >>> says_yes = np.where(good[:, None], 0.9, [0.1, 0.2, 0.2, 0.3, 0.3, 0.3, 0.3, 0.4, 0.4])
-    >>> votes = np.where(rng.random((1000, 9)) < says_yes, 1, 0)
-    >>> model = ue.LatentIsing().fit(votes)
-    >>> gold = {int(i): int(good[i]) for i in rng.choice(1000, 50, replace=False)}
-    >>> ue.estimate_rate(model, votes, gold).round(1).reset_index()
-       class  share  low  high
-    0      0    0.7  0.7   0.8
-    1      1    0.3  0.2   0.3
+    >>> import unelisa as ue
+    >>> sample = ue.simulate_votes(random_state=0)
+    >>> model = ue.LatentIsing().fit(sample.votes)
+    >>> gold = {i: sample.truth[i] for i in range(50)}
+    >>> ue.estimate_rate(model, sample.votes, gold).columns.tolist()
+    ['share', 'low', 'high']
     """
     if not isinstance(model, Aggregator) or not hasattr(model, "predict_proba"):
         raise ModelError(
@@ -137,12 +103,7 @@ def _tabulate(rates: list[Rate], classes: NDArray[Any]) -> Any:
 
 
 def correct_shares(labels: NDArray[np.bool_], chances: Floats, level: float) -> list[Rate]:
-    """Return the share of every class by prediction-powered inference.
-
-    `labels` and `chances` are items x classes; an item without a gold label is of no class. Shares
-    of more than two classes are divided by their sum, which differs from 1 as lambda does between
-    classes.
-    """
+    """Return the share of every class by prediction-powered inference, normalized to sum to 1."""
     known = labels.any(axis=1)
     rates = [
         correct_share(own[known].astype(np.float64), chance[known], chance, level)
@@ -159,10 +120,16 @@ def correct_shares(labels: NDArray[np.bool_], chances: Floats, level: float) -> 
 def correct_share(
     own: Floats, chances: Floats, everywhere: Floats, level: float, weights: Floats | None = None
 ) -> Rate:
-    """Return the share of one class; `chances` are the probabilities of the items with gold labels.
+    """Return the share of one class by prediction-powered inference.
 
-    Items drawn with unequal chances are weighted by 1 / the chance, and count as
-    (sum w)^2 / sum w^2 items drawn with equal ones (Kish).
+    With labels y, probabilities p, their mean M and variance V over all N items, and sums S of
+    products of deviations over the n items with gold labels, the share is::
+
+        ybar + lambda (M(p) - pbar),  lambda = S_yp / (S_pp + z^2 V),  u = 1 - lambda S_yp / S'_yy
+
+    The interval is Wilson's of n / (u (N - n) / (N - 1)) labels; the z^2 items that it adds to a
+    sample (half of them of the class, in S') vary in p as all items do. Items drawn with unequal
+    chances are weighted by 1 / the chance, and count as (sum w)^2 / sum w^2 (Kish).
     """
     equal = np.ones(len(own)) if weights is None else weights / weights.mean()
     n, total = float(equal.sum() ** 2 / (equal @ equal)), len(everywhere)
@@ -205,10 +172,7 @@ def ask_model(model: Any, votes: Votes, chances: Floats, level: float) -> list[R
 
 
 def _extend_shares(model: LatentIsing, chances: Floats, level: float) -> list[Rate]:
-    """Return the shares of items with votes; intervals reach as far as those of the fit.
-
-    On the log-odds scale, and for another level as those of a normal distribution do.
-    """
+    """Return the shares of items with votes, with intervals as wide as the fit's, in log-odds."""
     own, bounds = np.asarray(model.prevalence_), np.asarray(model.prevalence_interval_)
     if own.ndim == 0:
         own, bounds = np.stack([1 - own, own]), np.column_stack([1 - bounds[::-1], bounds])
@@ -252,10 +216,7 @@ def read_sample(gold: Any, votes: Votes) -> NDArray[np.int8]:
 
 
 def count_forgotten(model: Any, votes: Votes, codes: NDArray[np.int8]) -> int:
-    """Return how many gold labels the model was fitted to without naming them any more.
-
-    Raises `ModelError` where it was fitted to some of these: it predicts them better than others.
-    """
+    """Return how many unnamed gold labels the model was fitted to; refuse if these are known."""
     fitted: NDArray[np.int8] | None = model._recall_gold(votes)
     if fitted is None:
         return int(model.__dict__.get("_n_gold", 0))
@@ -272,11 +233,7 @@ def count_forgotten(model: Any, votes: Votes, codes: NDArray[np.int8]) -> int:
 def trace_prevalence(
     model: Any, judged: Any, share: Mapping[str, Any] | None
 ) -> dict[str, Any] | None:
-    """Return how many items are labeled positive at each prevalence; None where it is not asked.
-
-    That is for methods whose `fit` takes a prevalence, with two classes. `share` is the estimated
-    one. The prevalences reach to .5, or to .99 where the estimate may be larger.
-    """
+    """Return how many items are labeled positive at each prevalence; None if `fit` takes none."""
     if judged is None or share is None or not judged.two_classes or not takes_prevalence(model):
         return None
     heard = np.sort(judged.scores[judged.voted_on])
@@ -300,10 +257,7 @@ def takes_prevalence(model: Any) -> bool:
 
 
 def find_offset(odds: Floats, prevalence: float) -> float | None:
-    """Return what, added to sorted log-odds, makes the mean of P equal a prevalence.
-
-    None where gold labels, whose log-odds are beyond reach, do not allow it.
-    """
+    """Return the shift of sorted log-odds that makes the mean of P a prevalence; None if none."""
     from scipy.optimize import brentq  # noqa: PLC0415 - takes a tenth of a second
 
     places = np.linspace(0, len(odds) - 1, min(len(odds), ENOUGH)).astype(np.intp)

@@ -19,12 +19,7 @@ class ExpertScore(NamedTuple):
 
 
 class ClassScore(NamedTuple):
-    """Quality of the scores of three or more classes; NaN where a metric is undefined.
-
-    A tie between classes counts by its expectation, as if one of them were drawn. macro_f1 is the
-    mean over the classes that occur among the true or the predicted ones. mean_absolute_error is in
-    steps between classes, and defined only where they are ordered.
-    """
+    """Quality of the scores of three or more classes; NaN where undefined, ties by expectation."""
 
     accuracy: float
     balanced_accuracy: float
@@ -35,11 +30,7 @@ class ClassScore(NamedTuple):
 
 
 class LabelScore(NamedTuple):
-    """Quality of scores against the truth; NaN where a metric is undefined.
-
-    accuracy and balanced_accuracy count a tie (score 0) as half correct; f_score is the paper's,
-    the harmonic mean of ppv and npv.
-    """
+    """Quality of scores of two classes; a tie counts half, and f_score is that of ppv and npv."""
 
     accuracy: float
     balanced_accuracy: float
@@ -75,10 +66,7 @@ def score_experts(found: ArrayLike, true: ArrayLike) -> ExpertScore:
 def score_labels(
     truth: NDArray[np.int8], scores: Floats, probabilities: Floats | None = None
 ) -> LabelScore:
-    """Return how well scores separate +1 from -1; items of truth 0 (unknown) are ignored.
-
-    The log loss needs probabilities, P(+1) per item, which some methods do not predict.
-    """
+    """Return how well scores separate +1 from -1; items of truth 0 (unknown) are ignored."""
     known = truth != 0
     truth, scores = truth[known], scores[known]
     correct = (1 + truth * np.sign(scores)) / 2
@@ -105,29 +93,7 @@ def score_classes(
     *,
     ordered: bool = False,
 ) -> ClassScore:
-    """Return how well scores, items x classes, separate the classes.
-
-    Parameters
-    ----------
-    truth
-        Class k (from 0) is k + 1, read as uint8, as in `Votes`; items of truth 0 (unknown) are
-        ignored.
-    scores
-        The class of the largest score is predicted.
-    probabilities
-        Of every class, for log loss and calibration error, which some methods do not predict.
-    ordered
-        Whether steps between classes have a meaning.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> truth = np.array([1, 2, 3], dtype=np.int8)
-    >>> scores = np.array([[1.0, 0, 0], [1.0, 1.0, 0], [1.0, 0, 0]])
-    >>> found = score_classes(truth, scores, ordered=True)
-    >>> found.accuracy, round(found.mean_absolute_error, 2)
-    (0.5, 0.83)
-    """
+    """Return how well scores, items x classes, separate the classes (truth k + 1, 0 unknown)."""
     known = truth != 0
     true = truth[known].view(np.uint8).astype(np.intp) - 1
     shares = share_ties(scores[known])

@@ -1,8 +1,7 @@
 """The numeric cores: arrays in, arrays out, NumPy and Numba only.
 
-`kernel` is the only decorator. It compiles on first use, releases the interpreter lock, divides as
-NumPy does (checked divisions prevent vectorization: tanh took six times as long), and keeps the
-machine code on disk between processes where that is safe, see `caching.cache_folder`.
+`kernel` compiles on first use, releases the interpreter lock, and divides as NumPy does (checked
+divisions prevent vectorization: tanh took six times as long).
 """
 
 from collections.abc import Callable
@@ -17,10 +16,7 @@ _loading = RLock()
 
 
 class Kernel:
-    """A function that is compiled when it is first called, which also imports Numba (.4 seconds).
-
-    A kernel that calls others finds their compiled forms by `_numba_type_`, a hook of Numba's.
-    """
+    """A function that is compiled when first called, which also imports Numba (.4 seconds)."""
 
     __name__: str
     __wrapped__: Callable[..., Any]

@@ -1,7 +1,4 @@
-"""Kernels compiled by Numba, whose machine code is kept on disk between processes where it is safe.
-
-Only `Kernel.compiled` imports this module, when the first kernel is called.
-"""
+"""Machine code of kernels, kept on disk between processes where that is safe."""
 
 import hashlib
 import io
@@ -61,10 +58,8 @@ def compile_lazily(function: Callable[..., Any]) -> Any:
 def cache_folder() -> Path | None:
     """Return the folder of this user's compiled kernels, or None if there is no safe one.
 
-    `NUMBA_CACHE_DIR` is honored; by default it is in the platform's cache folder, never in the
-    package. Numba's files are pickles: anyone who can write them can run code here. So the folder
-    must be owned by this user, writable by nobody else, and below folders that others cannot
-    rename. Without one (a read-only or shared home) each process compiles anew.
+    Numba's files are pickles: anyone who can write them can run code here. So the folder must be
+    owned by this user, writable by nobody else, and below folders that others cannot rename.
     """
     folder = _wanted_folder()
     if folder is None:
@@ -152,12 +147,7 @@ class _CacheImpl(CompileResultCacheImpl):  # type: ignore[misc]
 
 
 class _CacheFile(IndexDataCacheFile):  # type: ignore[misc]
-    """Numba's cache files, each with its checksum at the end, and data files named by their key.
-
-    Numba numbers them 1, 2, ...: two processes that compile different signatures at once can leave
-    an index that points to the other's code. A damaged file counts as absent and is written anew:
-    machine code with a flipped bit would run.
-    """
+    """Numba's cache files with checksums; data files are named by their key, not numbered."""
 
     def save(self, key: Any, data: Any) -> None:
         """Write the data, then the index: a reader never finds an entry without its data."""

@@ -1,8 +1,6 @@
 """Compilation of kernels: announced when it begins, excluded from measured times, uninterrupted.
 
-Numba emits one event around each compilation, and one around everything under its compiler lock:
-compilation, and reading and writing the cache. They are passed on to the listeners here, which may
-be there before Numba is loaded.
+Numba's compiler and lock events are passed on to listeners, which may precede Numba's import.
 """
 
 import signal

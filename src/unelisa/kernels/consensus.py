@@ -1,12 +1,9 @@
-"""The consensus: sums over votes and states, and one Newton step per voter.
-
-A state is a class k and an ease d. Voter s says class c with::
+"""The consensus: sums over votes and states (a class k, an ease d), and one Newton step per voter.
 
     log P(c | k, d) = b_sc + d a_s [c = k] - Z_skd,   Z_skd = log sum_c exp(b_sc + d a_s [c = k])
 
-and its log-likelihood is multiplied by its count. b_sc is the same in all states, so an item's
-posterior needs a and Z only. Item i's votes are the places starts[i] to starts[i + 1] of `voters`
-and `answers` (classes from 0). Sums are added in a fixed order: the same votes give the same bits.
+b_sc is the same in all states, so an item's posterior needs a and Z only. Item i's votes are at
+starts[i] to starts[i + 1] of `voters` and `answers` (classes from 0).
 """
 
 import numpy as np
@@ -24,11 +21,7 @@ Model = tuple[Floats, Floats]  # what an answer adds per voter and class, and lo
 
 @kernel
 def infer_states(listed: Listed, model: Model) -> Floats:
-    """Return the posterior of class and ease per item: items x classes x ease.
-
-    A row of `cells` is what an answer of a voter adds to the logs of the states, voter by voter.
-    `priors` holds log P(class) per item besides `log_states`; no row means none.
-    """
+    """Return the posterior of class and ease per item: items x classes x ease."""
     (starts, voters, answers, priors), (cells, log_states) = listed, model
     n_items, n_classes = len(starts) - 1, log_states.shape[0]
     out = np.empty((n_items, log_states.size))
@@ -39,7 +32,7 @@ def infer_states(listed: Listed, model: Model) -> Floats:
 
 @kernel
 def sum_states(listed: Listed, model: Model) -> tuple[Floats, Floats, Floats, float]:
-    """Return the expected counts of the M-step, and the log-likelihood; items with votes only.
+    """Return the expected counts of the M-step (items with votes only), and the log-likelihood.
 
     Votes per voter and state; votes for the true class per voter and ease; items per state.
     """
@@ -112,11 +105,7 @@ def step_voters(
     center: float,
     spreads: tuple[float, float],
 ) -> tuple[Floats, Floats, Floats]:
-    """Return weights and biases after one Newton step each, and the curvature in the weights.
-
-    Of the expected log-likelihood with the priors a_s ~ N(center, spreads[0]^2) and
-    b_sc ~ N(0, spreads[1]^2), with diagonal Hessians. `cast` counts the votes for each class.
-    """
+    """Return weights and biases after one Newton step each, and the curvature in the weights."""
     n_voters, n_classes, n_eases = met.shape
     new_weights, new_biases = weights.copy(), biases.copy()
     curvature = np.empty(n_voters)
@@ -189,7 +178,7 @@ def sum_forms(
     step: float,
     n_voters: int,
 ) -> tuple[Floats, Floats]:
-    """Return sums over votes of P(the class that was named), and of P(k): voters x forms x classes.
+    """Return sums over votes of P(the class voted), and of P(k): voters x forms x classes.
 
     The forms of the log-probabilities: times each of the factors; each class a step up and down.
     """

@@ -1,9 +1,7 @@
 """Sums of the loss's curvature over the items: Hessians of working sets.
 
-Chunks, their order and listed votes are those of `l1_logistic`. Where all members' rare votes are
-listed, only these are visited::
-
-    sum_i h_i f_ik f_im = u_k u_m (sum h - 2 sum h x_k - 2 sum h x_m + 4 sum h x_k x_m)
+Where all members' rare votes are listed, only these are visited: sum_i h_i f_ik f_im =
+u_k u_m (sum h - 2 sum h x_k - 2 sum h x_m + 4 sum h x_k x_m).
 """
 
 from typing import Any
@@ -29,10 +27,7 @@ Buffer = NDArray[Any]
 
 @kernel
 def _fill_curvatures(items: Items, low: int, s: int, floor: float, t: Buffer) -> None:
-    """Replace t with the item's curvature w f^2 (1 - t^2); with t^2 if the floor is negative.
-
-    Where t has the wrong sign the curvature is at least the floor.
-    """
+    """Replace t with w f^2 (1 - t^2), at least the floor where t is wrong; t^2 if floor < 0."""
     real = t.dtype.type
     if floor < 0.0:
         for i in range(t.size):
@@ -77,10 +72,7 @@ def _add_products(
 def _add_rare(
     items: Items, low: int, members: Integers, h: Buffer, who: NDArray[np.int32], out: Floats
 ) -> None:
-    """Add sum_i h_i x_ik x_im for m < k, and in the last column sum_i h_i x_ik.
-
-    Column i of `who` takes the members whose vote on item i is rare.
-    """
+    """Add sum_i h_i x_ik x_im for m < k, and in the last column sum_i h_i x_ik."""
     last, found = members.size, np.zeros(h.size, np.int32)
     _, starts, places = items.rare
     c = low // CHUNK
@@ -152,14 +144,11 @@ def add_curvatures(
     out: Floats,
     mass: Floats,
 ) -> None:
-    """Write sum_i h_i d_i d_i' of every regression over some chunks of the items.
+    """Write sum_i h_i d_i d_i' of every regression over some chunks; d_i: members' votes, then 1.
 
-    `steps`, regressions x 2, holds the first chunk and the distance to the next. d_i are the
-    members' votes, then 1; h_i is the item's curvature w_i (1 - t_i^2), but at least w_i times the
-    floor where t has the wrong sign. A negative floor asks for t_i^2 instead, the gap between the
-    curvature and 1 (nobody abstains then, and weights are 1). The square of regression q is
-    out[places[q]:places[q + 1]]: products of members in the lower triangle, those with 1 in the
-    last column. `mass` gets sum_i w_i f_is^2 over the same items.
+    h_i is the curvature w_i (1 - t_i^2), at least w_i times the floor where t has the wrong sign; a
+    negative floor asks for t_i^2, the gap between the curvature and 1. Regression q's square, a
+    lower triangle, is out[places[q]:places[q + 1]]; `mass` gets sum_i w_i f_is^2.
     """
     for q in range(batch.voters.size):
         side = batch.starts[q + 1] - batch.starts[q] + 1

@@ -1,11 +1,7 @@
 """Samplers of an Ising model: the paper's Gibbs sampler (section 5.1), and parallel tempering.
 
-Node s is redrawn from its full conditional, P(f_s = +1 | rest) = sigmoid(2 (θ_s + sum_t θ_st f_t)),
-nodes in the order 0, 1, ..., p, 0, 1, ... A sweep over all nodes costs the number of edges.
-
 Plain Gibbs sampling hardly ever flips the truth together with its experts (once per 72,707 sweeps
-with 21 experts). Tempering runs chains at P(f)^β for a ladder of β: the hot ones, whose nodes are
-nearly independent, flip it all the time and pass their states down the ladder.
+with 21 experts); tempering swaps states with chains at P(f)^β.
 """
 
 from typing import NamedTuple
@@ -65,9 +61,7 @@ def sample_gibbs(
 ) -> tuple[Signs, int]:
     """Return ``n_samples`` states (node 0 first) and how often node 0 flipped between them.
 
-    ``burn_in`` and ``thin`` count single-node updates: the paper's 1000 and 2 (p + 1), or p + 1
-    times as many if its "iteration" is a sweep. A chain that mixes flips about 2 π (1 - π)
-    n_samples times; 0 flips mean that the sample has one label only.
+    ``burn_in`` and ``thin`` count updates of single nodes.
     """
     n_nodes = len(fields)
     state = draw_signs(n_nodes, rng)
@@ -84,12 +78,7 @@ def sample_gibbs(
 
 
 class Chains(NamedTuple):
-    """All chains, one per row, with their local fields and energies.
-
-    For chain c, ``local[c, s]`` is θ_s + sum_t θ_st f_t and ``energies[c]`` is
-    sum_s θ_s f_s + sum_{s<t} θ_st f_s f_t. Both are updated by differences, since most cold nodes
-    do not flip in a sweep; the rounding error stays near 1e-12 over 10^6 flips.
-    """
+    """All chains, one per row, with local fields θ_s + sum_t θ_st f_t and energies."""
 
     states: Signs
     local: Floats
@@ -133,11 +122,7 @@ def sweep_chain(
 def swap_levels(
     level: NDArray[np.int64], energies: Floats, betas: Floats, first: int, rng: np.random.Generator
 ) -> None:
-    """Propose the swaps (first, first + 1), (first + 2, first + 3), ... of the ladder, in place.
-
-    ``level[k]`` is the chain at β_k. A swap is accepted with probability min(1, exp((β_k - β_k+1)
-    (E_k+1 - E_k))), which leaves the product of the P^β unchanged.
-    """
+    """Propose the swaps (first, first + 1), (first + 2, first + 3), ... of the ladder, in place."""
     for k in range(first, len(betas) - 1, 2):
         gain = energies[level[k + 1]] - energies[level[k]]
         if rng.random() < np.exp(min(0.0, (betas[k] - betas[k + 1]) * gain)):
@@ -156,10 +141,8 @@ def sample_tempering(
 ) -> tuple[Signs, int]:
     """Return ``n_samples`` states of the chain at β = 1 (node 0 first) and its number of flips.
 
-    ``burn_in`` and ``thin`` count rounds: a sweep over all nodes of all chains, coldest first, and
-    one set of proposed swaps. Without fields f and -f are equally likely, and each kept state is
-    negated with probability 1/2; ``flips`` counts how often node 0 differs between kept states
-    *before* that, since only the chains' own moves say whether they mix.
+    ``burn_in`` and ``thin`` count rounds of a sweep and swaps. Without fields each kept state is
+    negated with probability 1/2; flips are counted before that, to show whether the chains mix.
     """
     chains = start_chains(fields, lists, len(betas), rng)
     samples = np.empty((n_samples, len(fields)), np.int8)

@@ -1,18 +1,7 @@
-"""Sums over the items for a batch of logistic regressions, chunk by chunk.
+"""Sums over the items for a batch of logistic regressions, chunk by chunk, always in one order.
 
-The regression of voter s has members (other voters) with weights theta, and an intercept b. For
-every item::
-
-    z = b + sum_t theta_t f_it         t = tanh z         residual r = w_i (f_is - f_is^2 t)
-
-so an item on which s abstained (f_is = 0) has residual 0. The score is minus the gradient of the
-loss: sum_i r_i f_it. Chunks are computed in the type of the buffer passed in (float32: fast;
-float64: for the certificate) and added up in float64, always in the same order.
-
-Where nearly all votes of t are u_t, as in health records, the others are listed, and sums over
-pairs of voters visit only these: with x_it whether the vote is listed, f_it = u_t (1 - 2 x_it), so
-that sum_i r_i f_it = u_t (sum_i r_i - 2 sum_i r_i x_it). For one voter alone, reading all votes in
-vectors is as fast.
+z = b + sum_t theta_t f_it, t = tanh z, residual r = w_i (f_is - f_is^2 t), score sum_i r_i f_it.
+Where nearly all votes of t are u_t, only the others (x_it) are visited: f_it = u_t (1 - 2 x_it).
 """
 
 from typing import Any, NamedTuple
@@ -40,7 +29,7 @@ class Rare(NamedTuple):
 
 
 class Items(NamedTuple):
-    """The items of a block; empty `weights` stand for ones."""
+    """The items of a block; empty `weights` are ones."""
 
     votes: NDArray[np.int8]  # voters x items
     weights: Floats
@@ -192,11 +181,7 @@ def _sum_margins(items: Items, low: int, s: int, z: Buffer) -> float:
 
 @kernel
 def _sum_logs(items: Items, low: int, s: int, t: Buffer) -> float:
-    """Return sum_i w_i f_is^2 log(2 / (1 + |t_i|)): the rest of the loss.
-
-    |z| + log(2 / (1 + |t|)) = log(2 cosh z). Without item weights the sum of logarithms is the
-    logarithm of a product, kept in 64 lanes; a lane holds at most 32 factors of at least 1/2.
-    """
+    """Return sum_i w_i f_is^2 log(2 / (1 + |t_i|)), by products of at most 32 factors >= 1/2."""
     real = t.dtype.type
     answers = items.votes[s, low : low + t.size]
     total = 0.0
@@ -297,12 +282,10 @@ def add_scores(items: Items, batch: Regressions, buffer: Buffer, sums: Sums) -> 
 
 @kernel
 def bound_noise(n_terms: int, size: float, n_added: int) -> float:
-    """Return a bound on the error of a mean score computed in float32.
+    """Return a bound on the error of a mean score computed in float32, with u = 2^-24.
 
-    With u = 2^-24: tanh errs by 4 u; z, a sum of n_terms terms of total absolute value `size`, by
-    2 u sqrt(n_terms) size; a chain of n additions of numbers of mean size 1 by n u / 2 if all its
-    errors have the same sign, as they do where most items are alike. The tests compare with
-    float64.
+    tanh errs by 4 u; z, a sum of n_terms terms of total absolute value `size`, by 2 u sqrt(n_terms)
+    size; a chain of n additions of numbers of mean size 1 by n u / 2 if errors have the same sign.
     """
     spread = 2.0 * np.sqrt(n_terms + 2.0) * size
     return float(ROUNDING * (4.0 + spread + 0.5 * n_added))

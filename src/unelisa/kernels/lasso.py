@@ -1,8 +1,7 @@
 """Small l1-penalized quadratic problems: no sums over items, only over pairs of voters.
 
-Minimize -g'd + d'Hd/2 + penalty sum_k |theta_k + d_k| over d; the last coordinate, the intercept,
-is not penalized. It is eliminated first: voters of low prevalence are nearly collinear with the
-intercept, and coordinate descent that alternates with it would crawl.
+Minimize -g'd + d'Hd/2 + penalty sum_k |theta_k + d_k|. The unpenalized intercept, last, is
+eliminated first: voters of low prevalence are nearly collinear with it.
 """
 
 import numpy as np
@@ -104,11 +103,7 @@ def _solve_symmetric(matrix: Floats, right: Floats) -> bool:
 def _polish(
     hessian: Floats, score: Floats, theta: Floats, penalty: float, step: Floats, rest: Floats
 ) -> bool:
-    """Minimize exactly over the nonzero coordinates while they keep their signs.
-
-    Where coordinate descent crawls (nested voters), this leaps: a Newton step on the support, cut
-    at the first coordinate that reaches 0, which then leaves. Return False if not convex.
-    """
+    """Newton steps on the support, cut where a coordinate reaches 0; return False if not convex."""
     n = theta.size
     for _ in range(n):
         active = np.flatnonzero(theta + step)
@@ -153,9 +148,7 @@ def find_step(
 ) -> bool:
     """Write the minimizer d of the quadratic problem; return whether it can be trusted.
 
-    `hessian` and `score` are overwritten. Coordinate descent, polished where it is slow, until no
-    score moves by more than `goal`. A sampled Hessian need not be convex; a step longer than
-    `reach` reveals that, and is cut to it.
+    Overwrites `hessian` and `score`. A step longer than `reach` shows a nonconvex sampled Hessian.
     """
     n = theta.size
     _eliminate(hessian, score)
@@ -191,12 +184,10 @@ def start_all(
     theta: Floats,
     scores: Floats,
 ) -> None:
-    """Write the voters' lassos under a quadratic model of their losses, and the scores it predicts.
+    """Write starts of the voters' lassos under quadratic models of their losses, and their scores.
 
-    Row q of `model` holds gain, curvature, penalty and pull: the model of voter s = voters[q] has
-    the Hessian curvature * covariance and, at theta = 0, the score gain * covariance[s] + pull *
-    firsts. Only voters `inside` the design enter, as their predicted score passes the penalty.
-    Accuracy: 1 % of the penalty, enough for a start.
+    Row q of `model` holds gain, curvature, penalty and pull: the Hessian is curvature * covariance,
+    the score at theta = 0 gain * covariance[s] + pull * firsts. Accuracy: 1 % of the penalty.
     """
     n_voters = covariance.shape[0]
     for q in range(voters.size):

@@ -1,11 +1,7 @@
 """Proximal Newton steps for a batch of regressions: all that happens between two passes.
 
-Each regression proceeds on its own: a pass over the items evaluates its trial point, `judge`
-accepts the point or shortens the step, `step_all` proposes the next. A quick regression uses
-float32 sums and a Hessian from a sample of the items, kept while it contracts well. One whose
-violation grows or lingers (nested or nearly separable voters) turns careful: float64 sums, the full
-Hessian and Armijo's line search on the objective, which converge from anywhere (Lee, Sun and
-Saunders 2014). `solvers.working_set.descend` is the loop around these steps.
+Quick regressions use float32 sums and sampled Hessians; careful ones float64, full Hessians and
+Armijo's line search, which converge from anywhere (Lee, Sun and Saunders 2014).
 """
 
 from typing import NamedTuple
@@ -27,7 +23,7 @@ MAX_PASSES = 100
 
 
 class State(NamedTuple):
-    """Where a batch of regressions stands; its trial points are in `Regressions`."""
+    """The state of a batch of regressions; its trial points are in `Regressions`."""
 
     theta: Floats  # the accepted point, per member
     scores: Floats  # minus the gradient of the loss there
@@ -105,7 +101,6 @@ def _violation(
 
 @kernel
 def _accept(state: State, batch: Regressions, sums: Sums, q: int) -> None:
-    """Make the trial point the accepted one."""
     first, last = batch.starts[q], batch.starts[q + 1]
     state.theta[first:last] = batch.theta[first:last]
     state.intercepts[q] = batch.intercepts[q]
@@ -136,7 +131,6 @@ def _turn_careful(state: State, batch: Regressions, q: int) -> None:
 
 @kernel
 def _objective(state: State, batch: Regressions, sums: Sums, q: int) -> float:
-    """Return the penalized objective at the trial point of a float64 pass."""
     value = sums.loss[q] / state.totals[q]
     for k in range(batch.starts[q], batch.starts[q + 1]):
         value += state.penalties[q] * abs(batch.theta[k])
@@ -166,11 +160,7 @@ def judge(
     exact: bool,
     goal: float,
 ) -> None:
-    """Accept or refuse the trial point of every chosen regression, and set what it needs next.
-
-    `share` is the part of the items that a quick Hessian samples; `exact` requires the last pass
-    to be in float64 because its loss is needed.
-    """
+    """Accept or refuse the trial point of every chosen regression, and set what it needs next."""
     for q in chosen:
         state.passes[q] += 1
         before = state.residual[q]
@@ -227,12 +217,7 @@ def finish_hessians(
     agreement: Floats,
     firsts: Floats,
 ) -> None:
-    """Write the chosen regressions' Hessians from their summed curvatures, one after another.
-
-    The Hessian is the mean curvature; with `deficit`, the exact second moments of the design minus
-    the mean, so that only t^2 carries the sample's noise. The design's moments are `agreement`,
-    with 1 `firsts`, and 1.
-    """
+    """Write the chosen regressions' Hessians from summed curvatures, or from their deficits."""
     low = 0
     for j in range(chosen.size):
         q = chosen[j]

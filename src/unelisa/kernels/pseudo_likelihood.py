@@ -1,14 +1,7 @@
 """The symmetric pseudo-likelihood with a hidden truth: sums over votes, and descent over pairs.
 
-All arrays are voters x items. Voter s sees m_is = b_s + sum_t W_st f_it and the truth::
-
-    P(f_is | f_0 = +-1, other votes) = 1 / (1 + exp(-2 f_is (m_is +- a_s)))
-
-and tau_i = P(f_0 = +1 | votes of item i). An abstention (f_is = 0) adds nothing. Each vote is
-computed in float32 with one exponential; sums are in float64.
-
-Voter s owns a row of coefficients: its edges to its partners, its bias, its weight. An edge W_st
-stands in the rows of s and of t, and moves in both at once.
+Arrays are voters x items. P(f_is | f_0 = +-1, other votes) = 1 / (1 + exp(-2 f_is (m_is +- a_s))),
+m_is = b_s + sum_t W_st f_it; tau_i = P(f_0 = +1 | votes of item i).
 """
 
 from typing import Any, NamedTuple
@@ -59,7 +52,6 @@ def fast_log(x: Any) -> Any:
 
 @kernel
 def _clip(x: Any, bound: float) -> Any:
-    """Return x within +-bound."""
     return min(max(x, np.float32(-bound)), np.float32(bound))
 
 
@@ -87,10 +79,9 @@ def differentiate_expected_loss(
 ) -> tuple[float, Singles, Singles, Singles, Floats]:
     """Return `sum_expected_loss` and its derivatives.
 
-    With r(+-) = f - tanh(m +- a) and h(+-) = 1 - tanh(m +- a)^2 these are, per vote: minus the
-    gradient in m_is, tau r(+) + (1 - tau) r(-); the curvature in m and in a, tau h(+) + (1 - tau)
-    h(-); the cross curvature in m and a, tau h(+) - (1 - tau) h(-). And per voter minus the
-    gradient in a_s.
+    With r(+-) = f - tanh(m +- a), h(+-) = 1 - tanh(m +- a)^2, per vote: minus the gradient in m,
+    tau r(+) + (1 - tau) r(-); the curvature in m and in a, tau h(+) + (1 - tau) h(-); the cross
+    curvature tau h(+) - (1 - tau) h(-). Per voter: minus the gradient in a_s.
     """
     n_voters, n_items = votes.shape
     residuals = np.empty((n_voters, n_items), np.float32)
@@ -123,13 +114,10 @@ def differentiate_expected_loss(
 def sum_marginal_loss(
     votes: Singles, predictors: Singles, truth: Singles, weights: Floats
 ) -> tuple[float, float, float]:
-    """Return -sum_is log P(f_is | other votes), the truth summed out.
+    """Return -sum_is log P(f_is | other votes), its gradient in theta_0 and Gauss-Newton curvature.
 
-    `truth` holds x_i = theta_0 + z_i / 2 + sum_s a_s f_is. With x = x_i - a_s f_is::
-
-        logit P(f_is = +1 | other votes) = 2 m_is + log cosh(x + a_s) - log cosh(x - a_s)
-
-    Then its gradient in theta_0 and the Gauss-Newton curvature.
+    With `truth` x_i = theta_0 + z_i / 2 + sum_s a_s f_is and x = x_i - a_s f_is, the logit of f_is
+    = +1 is 2 m_is + log cosh(x + a_s) - log cosh(x - a_s).
     """
     n_voters, n_items = votes.shape
     loss, gradient, curvature = 0.0, 0.0, 0.0
@@ -204,11 +192,7 @@ def descend_pairs(
     max_sweeps: int,
     tol: float,
 ) -> tuple[Floats, Floats, Floats]:
-    """Return edges (per pair), biases and weights that minimize the quadratic model.
-
-    The model is sum_s g_s' d_s + d_s' H_s d_s / 2 plus the penalty (per pair), with d the step from
-    the start; `free` says whether biases and weights move.
-    """
+    """Return edges (per pair), biases and weights that minimize the penalized quadratic model."""
     rows, squares = layout.rows, layout.squares
     edges, biases, weights = start[0].copy(), start[1].copy(), start[2].copy()
     small = 0.1 * tol

@@ -12,12 +12,7 @@ Floats = NDArray[np.float64]
 def descend_rank_one(
     covariance: Floats, precision: Floats, bound: Floats, start: Floats, max_iter: int, tol: float
 ) -> tuple[Floats, int]:
-    """Return v that minimizes sum_{s<t} w_st (r_st - v_s v_t)^2, and the number of sweeps.
-
-    By coordinate descent: given the others the loss is a parabola in v_s, and its minimum within
-    |v_s| <= bound_s is taken, so no step increases the loss. Stops when no entry moves by more than
-    `tol`. Diagonal entries are ignored; w must not be negative.
-    """
+    """Return v that minimizes sum_{s<t} w_st (r_st - v_s v_t)^2, |v_s| <= bound_s, and sweeps."""
     v = start.copy()
     for sweep in range(max_iter):
         moved = 0.0
@@ -41,9 +36,7 @@ def descend_rank_one(
 def sum_minors(covariance: Floats, witnesses: NDArray[np.intp]) -> Floats:
     """Return S_st = sum_{k != l} |r_st r_kl - r_sl r_kt| over witnesses k, l other than s, t.
 
-    All are 0 if the off-diagonal entries have rank one. With p voters and m witnesses there are
-    p^2 m^2 / 2 minors: 20 million, 30 ms, for 81 voters as their own witnesses. Excluded terms are
-    masked, and l = k is subtracted again, so that the inner loop has no branch and vectorizes.
+    Excluded terms are masked, and l = k is subtracted, so that the inner loop vectorizes.
     """
     n_voters, m = len(covariance), len(witnesses)
     seen = covariance[:, witnesses]

@@ -1,16 +1,8 @@
 """Sums over votes, voter by voter or item by item, and how voters compare and agree.
 
-Nothing of the size of the votes is ever copied, and everything is added in a fixed order, so that
-the same votes give the same bits. Sparse votes are those that were cast: voter s's are
-votes[starts[s]:starts[s + 1]].
-
-Dense and sparse votes are listed item by item for the same loops: item i's are the places starts[i]
-to starts[i + 1] of `voters` and of `votes` (-1, +1), or of `codes`, a class from 1. A table
-[s, said, meant] holds log P(s says c | truth is k).
-
-Pairs of voters are compared bit by bit: the sum over items of f_is f_it is (both voted) - 2 (both
-voted, differently), two AND / XOR and two population counts per 64 items. That is exact, and 15 to
-20 times faster than a float32 matrix product.
+Item i's votes are at starts[i] to starts[i + 1] of `voters` and of `votes` (-1, +1) or `codes`
+(classes from 1); sparse votes are listed by voter. A table [s, said, meant] is log P(c | k). Pairs
+of voters are compared in bits: exact, and 15 to 20 times faster than in float32.
 """
 
 from typing import Any
@@ -63,11 +55,7 @@ def tally_votes(values: Votes, x: Floats) -> tuple[Floats, Floats]:
 
 @kernel
 def compare_voters(values: Votes) -> tuple[NDArray[np.int64], int]:
-    """Return per voter four counts of items, and on how many items voters met.
-
-    Columns: voted no; voted yes; others voted too; another voted differently. Items go in chunks,
-    so that their counts of yes and no stay in the cache.
-    """
+    """Return items per voter (no, yes, shared, contradicted), and items with several votes."""
     n_items, n_voters = values.shape
     counts, met = np.zeros((n_voters, 4), np.int64), 0
     yes, no = np.zeros(CHUNK, np.int32), np.zeros(CHUNK, np.int32)
@@ -133,11 +121,7 @@ def tally_sparse(
 
 @kernel
 def compare_classes(codes: Codes, n_classes: int) -> tuple[NDArray[np.int64], int]:
-    """Return counts of items per voter, and on how many items voters met; 0 is abstained.
-
-    Columns: voted for class 1, 2, ...; others voted too; another voted differently, as somebody
-    does on every item with two different votes.
-    """
+    """Return items per voter (each class, shared, contradicted), and items with several votes."""
     n_items, n_voters = codes.shape
     counts, met = np.zeros((n_voters, n_classes + 2), np.int64), 0
     n_votes, first = np.zeros(CHUNK, np.int32), np.zeros(CHUNK, np.uint8)
@@ -342,10 +326,7 @@ def weigh_classes(listed: Listed, weights: Floats, n_classes: int) -> Floats:
 
 @kernel
 def tally_agreement(listed: Listed, shares: Floats, n_voters: int) -> tuple[Floats, Floats]:
-    """Return per voter how many votes agree with the largest share, and how many there are.
-
-    Where m classes are tied for it, a vote for one of them counts 1 / m.
-    """
+    """Return votes for the largest share (1 / m of m ties), and all votes, per voter."""
     starts, voters, codes = listed
     agreed, counts = np.zeros(n_voters), np.zeros(n_voters)
     for i in range(len(starts) - 1):
@@ -364,11 +345,7 @@ def tally_agreement(listed: Listed, shares: Floats, n_voters: int) -> tuple[Floa
 def split_votes(
     listed: Listed, gold: Codes, weights: Floats, n_classes: int, only_gold: bool
 ) -> tuple[Floats, Floats]:
-    """Return [s, said, meant], the voters' votes split as the weight on their items is.
-
-    And the sum of these shares over the items. A negative weight is spread over the other classes.
-    A gold label replaces the votes; with `only_gold`, the other items are left out.
-    """
+    """Return [s, said, meant], votes split as the weight on their items is, and their sums."""
     starts, voters, codes = listed
     counts, mass = np.zeros((len(weights), n_classes, n_classes)), np.zeros(n_classes)
     share = np.zeros(n_classes)
@@ -405,9 +382,8 @@ def split_votes(
 def expect_two(listed: Listed, odds: Floats, prior: float) -> tuple[Floats, float, float, int]:
     """Return the E-step of two classes, for which one number per vote is enough.
 
-    With odds [s, said] = log P(said | yes) / P(said | no) and the prior log-odds, these are: votes
-    [s, said] expected on items of class yes; their mass; the sum of log(1 + odds of the item); and
-    the number of items with votes.
+    From odds [s, said] = log P(said | yes) / P(said | no): expected votes [s, said] on items of
+    class yes; their mass; the sum of log(1 + odds of the item); and the number of items with votes.
     """
     starts, voters, votes = listed
     counts, mass, likelihood, n_heard = np.zeros(odds.shape), 0.0, 0.0, 0
@@ -440,10 +416,7 @@ def expect_two(listed: Listed, odds: Floats, prior: float) -> tuple[Floats, floa
 def expect_classes(
     listed: Listed, gold: Codes, tables: Floats, log_shares: Floats
 ) -> tuple[Floats, Floats, float]:
-    """Return the E-step: expected votes [s, said, meant] and items per class, log-likelihood.
-
-    Items without votes add nothing. The truth of an item with a gold label is that label.
-    """
+    """Return the E-step: expected votes [s, said, meant] and items per class, log-likelihood."""
     starts, voters, codes = listed
     n_classes = len(log_shares)
     counts, mass, likelihood = np.zeros(tables.shape), np.zeros(n_classes), 0.0

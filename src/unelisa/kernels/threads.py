@@ -1,9 +1,7 @@
 """Threads for kernels that release the interpreter lock, and BLAS limited to one thread.
 
-A pool exists for one call, so that nested calls, joblib's threads and forked processes never wait
-for each other's workers. Threads are counted over the whole process: four callers that each ask for
-all cores share the cores. Results must not depend on the number of threads granted, nor do they
-where matrix products always run in one thread.
+A pool exists for one call, so that nested calls and forked processes never wait for each other's
+workers. Threads are counted over the whole process: concurrent callers share the cores.
 """
 
 import os
@@ -63,11 +61,7 @@ def _controller() -> Any:
 
 
 class _Holders:
-    """Callers that limit BLAS to one thread: the first sets the limit, the last removes it.
-
-    The limit is the process's. If each of two overlapping callers restored what it found, the later
-    one would restore 1 for good.
-    """
+    """Callers that limit BLAS to one thread: the first sets the limit, the last removes it."""
 
     def __init__(self) -> None:
         self.lock, self.count = threading.Lock(), 0

@@ -1,24 +1,19 @@
 """The latent Ising model: from votes to a reading of them.
 
-A hidden truth stands behind the votes. Which reading of the votes is meant is an assumption that
-identifies the truth, and the likelihood does not decide: on coherent votes a graph of the voters
-explains more than any truth does. So the coherence kappa of the votes decides, about (2 q - 1)^2
-where a share q of the voters points the same way. From kappa = .3 on (77 % of the voters) the truth
-is what they agree on (the consensus). Below .2 (72 %), with two classes and enough items in common,
-it is the hub of the voters' graph (the edges); section 5.1's designs, whose voters point either way
-by a coin, lie mostly within .1 of 0. In between it is the consensus if one common factor explains
-the voters' correlations, and the hub if edges are left.
-
-The walk of a fit::
+Which reading identifies the truth is an assumption that the likelihood does not decide: on coherent
+votes a graph of the voters explains more than any truth does. So the coherence kappa of the votes
+decides, about (2 q - 1)^2 where a share q of the voters points the same way. From kappa = .3 on
+(q = .77) the truth is what they agree on (the consensus). Below .2 (q = .72), with two classes and
+enough common items, it is the hub of the voters' graph (the edges). In between it is the consensus
+if one common factor explains the voters' correlations, and else the hub.
 
     votes -> lists (votes/ballots.py) -> crowd and its coherence (crowd.py)
           -> read_consensus (consensus.py): who repeats whom (repeats.py), EM
              or read_edges (edges/)
           -> follow_gold (gold.py), where there are gold labels
-          -> describe: one pass for trust (trust.py) and the worth of voters (worth.py)
+          -> describe: one pass for trust (trust.py) and the accuracy of voters (worth.py)
 
-and what comes back is a `Reading` (reading.py), which scores items. Every number that the
-votes cannot determine is in prior.py.
+The result is a `Reading` (reading.py). Numbers that votes cannot determine are in prior.py.
 """
 
 from dataclasses import replace
@@ -68,10 +63,7 @@ ITEMS_PER_VOTER = 4.0  # common items a pair needs, for each voter of the graph
 
 
 def interpret(ballots: ItemBlocks, structure: Structure, n_classes: int = 2) -> Reading:
-    """Return the reading of the votes, in the structure asked for or in the one they need.
-
-    Its probabilities are as sure as experience with such votes allows.
-    """
+    """Return the reading of the votes in the structure asked for, or in the one they need."""
     crowd = Crowd.of(ballots, n_classes)
     reading = _read(crowd, structure)
     run = crowd.draw(JUDGED_ITEMS).ballots
@@ -96,7 +88,6 @@ def _read(crowd: Crowd, structure: Structure) -> Reading:
 
 
 def _temper(reading: Reading, run: Ballots) -> Reading:
-    """Return the reading with its experience, and probabilities as sure as that."""
     # there is no experience with graphs: all that is known are designed votes
     temper = reading.name == "consensus"
     voted = keep_voters(run, reading.distinct)
@@ -106,10 +97,7 @@ def _temper(reading: Reading, run: Ballots) -> Reading:
 
 
 def _measure_crowd(crowd: Crowd, counts: Floats) -> tuple[float, bool]:
-    """Return kappa, and whether the votes call for a graph and suffice for one.
-
-    Voters who repeat each other count for less: a ring is no crowd.
-    """
+    """Return kappa, and whether the votes call for a graph and suffice for one."""
     sample = crowd.draw(SAMPLE_ITEMS)
     # coherence is that of the voters who vary: the others point nowhere
     first, second, common = sample.pairs
@@ -132,11 +120,7 @@ class Known(NamedTuple):
 
 
 def describe(ballots: ItemBlocks, reading: Reading, known: Known, *, identified: bool) -> Reading:
-    """Return the reading with its trust and the worth of every voter, of one pass.
-
-    The prior odds of the ballots include gold labels. `identified` says whether the votes identify
-    a truth at all.
-    """
+    """Return the reading with its trust and every voter's accuracy, found in one pass."""
     experience = reading.experience
     if experience is None:  # only in files
         return reading
@@ -160,7 +144,7 @@ def describe(ballots: ItemBlocks, reading: Reading, known: Known, *, identified:
 
 
 def _count_independent(ballots: ItemBlocks, reading: Reading) -> float:
-    """Return how many independent voters they are worth; of a graph NaN: it has errors to share."""
+    """Return the effective number of voters; NaN for a graph, whose voters share errors."""
     if reading.name != "consensus":
         return float("nan")
     run = draw_run(ballots, reading.n_classes, JUDGED_ITEMS)

@@ -1,19 +1,13 @@
 """The consensus: the truth is what the voters agree on, each of them counted once.
 
-A hidden class k and an ease d stand behind the votes on an item; voter s has a weight a_s and a
-bias b_sc for each class, and counts h_s (`repeats.py`)::
+With a class k, an ease d, and weights a_s, biases b_sc and counts h_s (`repeats.py`) of the
+voters::
 
     P(f_s = c | k, d) = softmax_c(b_sc + d a_s [c = k])
     P(k, d | f) ~ P(k) P(d) prod_s P(f_s | k, d)^h_s
 
-With two classes this is logit P(f_s = +1 | f0, d) = 2 (b + a d f0), in halves of these. EM begins
-with equal weights, as a weighted majority. P(k) is a power of the share of class k among the votes
-of voters who name more than one class: a rule that only ever names one shows where it applies, not
-how common the class is. P(k) does not move: along a free class rate, or a bias common to all
-voters, EM runs away from the truth on real votes. An item without votes has the power of the share
-among all votes.
-
-Probabilities are those of the model, averaged with the share of the votes.
+P(k) is fixed, a power of the share of class k among the votes of voters who name more than one
+class: along a free class rate, EM runs away from the truth on real votes.
 """
 
 from dataclasses import dataclass, replace
@@ -35,7 +29,7 @@ from unelisa.votes.blocks import ItemBlocks
 
 ROUNDS, TOLERANCE = 40, 1e-4  # of EM; nats per item
 FIT_VOTES, WHOLE_ROUNDS = 300_000, 3  # on which EM runs; rounds on all votes after that
-FEW = 1.0  # imagined votes for each class, and items of each ease, as Laplace's
+FEW = 1.0  # pseudo-votes for each class, and items of each ease, as Laplace's
 # the readings in which voters who repeat each other count once each, and in which voters who
 # perhaps repeat each other, on few common items, count as one
 APART, TOGETHER = "repeaters apart", "suspects together"
@@ -131,7 +125,7 @@ def _maximize(
         cast, met, right, model.weights, model.biases, model.ease, model.center, spreads
     )
     counts, shares = model.counts * heard, states.sum(axis=0) + FEW
-    center = counts @ weights + prior.MEAN_WEIGHT  # of one imagined voter
+    center = counts @ weights + prior.MEAN_WEIGHT  # of one pseudo-voter
     return replace(
         model,
         weights=weights,
@@ -151,8 +145,7 @@ def sum_expected(ballots: Ballots, parameters: tuple[Any, ...]) -> Sums:
 def average(ballots: Ballots, model: Consensus) -> Floats:
     """Return the logs of the average of model and share of the votes, without prior odds. A pass.
 
-    Items x classes: P_k^MODEL_POWER share_k^SHARE_POWER, not normalized, with the share
-    (sum_s h_s [f_s = k] + 1) / (sum_s h_s + K).
+    P_k^MODEL_POWER share_k^SHARE_POWER, with share = (sum_s h_s [f_s = k] + 1) / (sum_s h_s + K).
     """
     chances, votes = believe(ballots, model), count_shares(ballots, model)
     shares = (votes + 1) / (votes.sum(axis=1, keepdims=True) + model.n_classes)
@@ -161,14 +154,7 @@ def average(ballots: Ballots, model: Consensus) -> Floats:
 
 
 def believe(ballots: Ballots, model: Consensus) -> Floats:
-    """Return P(class) per item under the model alone. A pass.
-
-    Where an item is hard, the truth need not follow what the voters lean to::
-
-        P(k) = sum_d P(d) (r_d P(k | d) + (1 - r_d) / K),   r_d = tanh(d)
-
-    An item without votes has the shares that all votes suggest.
-    """
+    """Return P(class) per item under the model alone, closer to 1 / K where it is hard. A pass."""
     posterior, n_classes = infer(ballots, model), model.n_classes
     chances = posterior[:, :, 0]
     if len(model.ease) > 1:
@@ -278,12 +264,7 @@ class ConsensusReading(Reading):
 def read_consensus(
     crowd: Crowd, structure: str = "auto", compared: Compared | None = None
 ) -> ConsensusReading:
-    """Return what the voters agree on.
-
-    "plain" counts every voter once and gives all items one ease; "ease" and "families" do without
-    one of the two. Where voters repeat each other, or perhaps do, labels are compared with those of
-    each counted once, or of all these as one.
-    """
+    """Return the consensus; where voters repeat each other, compared with each counted once."""
     ease = structure in ("auto", "ease")
     if structure in ("auto", "families") and compared is None:
         compared = compare_voters(crowd)
@@ -320,7 +301,7 @@ def _read(crowd: Crowd, repeaters: Repeaters, structure: str, *, ease: bool) -> 
 def _compare(
     ballots: ItemBlocks, reading: ConsensusReading, other: ConsensusReading
 ) -> ConsensusReading:
-    """Return the reading, with the other one beside it where their labels differ."""
+    """Return the reading, with the other one as a rival where their labels differ."""
     first, second = (one.weigh(ballots).argmax(axis=1) for one in (reading, other))
     agreement = float(np.mean(first == second))
     if agreement >= 1 - LOSS:

@@ -1,10 +1,7 @@
 """The votes as they are read: counts per voter, exact copies, and pairs of voters on a sample.
 
-Copies, who cast the same votes on the same items, are one voter with several names, and to a model
-of errors the best evidence there is: each confirms the other wherever they are alone against the
-rest. So they are found before anything is fitted. Two voters who are nearly always right agree too;
-copies must also agree where they contradict the others, on at least `DISSENTS` items: independent
-voters do so with a probability of 2^-10 at most if no error is more probable than not.
+Copies must agree where they contradict the others on at least `DISSENTS` items: independent voters
+do with a probability of 2^-10 at most if errors are no more probable than not.
 """
 
 import math
@@ -61,7 +58,7 @@ class Crowd:
 
     @classmethod
     def of(cls, ballots: ItemBlocks, n_classes: int) -> "Crowd":
-        """Return the crowd of some ballots."""
+        """Return the crowd of these votes."""
         cast, pairs = ballots.sum(count_votes, ballots.n_voters, n_classes)
         n_active = int(np.count_nonzero(cast.sum(axis=1)))
         common = float(pairs) / max(n_active * (n_active - 1), 1)
@@ -100,11 +97,7 @@ class Crowd:
 
 
 def number_items(ballots: ItemBlocks, cast: Floats) -> Keys:
-    """Return a number per item, as if at random, that its votes determine, in any order.
-
-    Classes differ by their numbers of votes (`cast`), voters by how they voted and on which items.
-    Items with the same votes differ by how many of them came before.
-    """
+    """Return a pseudo-random number per item that its votes determine, whatever the order."""
     n_voters, n_classes = cast.shape
     salts = _scatter(np.argsort(np.argsort(cast.sum(axis=0), kind="stable")))
     marks = ballots.concatenate(_mark_items, _join_classes(cast, salts), salts, SHORT)
@@ -172,7 +165,7 @@ class Pairs(NamedTuple):
 
 
 class Sample:
-    """Some items of a crowd in memory, as one run of ballots, and the pairs of voters who met."""
+    """Some items of a crowd in memory, as one block of votes, and the pairs of voters who met."""
 
     def __init__(self, ballots: Ballots, n_voters: int, n_threads: int = 1) -> None:
         self.ballots, self.n_voters = ballots, n_voters
@@ -210,10 +203,7 @@ class Sample:
 
     @cached_property
     def correlations(self) -> Singles:
-        """The correlations of these pairs' votes, of two classes.
-
-        The mean of r_is r_it over common items, with residuals scaled to a mean square of 1.
-        """
+        """The correlations of these pairs' votes, of two classes: means over common items."""
         (voters, run), n = self.compared, len(self.compared[0])
         counts = np.maximum(np.bincount(run.voters, minlength=n), 1)
         residuals = run.votes - (np.bincount(run.voters, run.votes, n) / counts)[run.voters]
@@ -254,10 +244,7 @@ def _sum_marks(
 
 
 def _count_dissents(ballots: Ballots, heads: Heads, n_classes: int) -> Sums:
-    """Return on how many items the copies of a head contradict most others, and differ. A pass.
-
-    Both per head; 0 for other voters. Where copies differ, their dissents do not matter.
-    """
+    """Return on how many items the copies of a head contradict most others, and differ. A pass."""
     n_voters, n_cells = len(heads), ballots.n_items * n_classes
     answers = ballots.answer(n_classes)
     cells = ballots.items * n_classes + answers
@@ -278,13 +265,9 @@ def _count_dissents(ballots: Ballots, heads: Heads, n_classes: int) -> Sums:
 def measure_coherence(pairs: Pairs, correlations: Singles, weights: Floats | None = None) -> float:
     """Return the coherence kappa: how far the voters point the same way.
 
-    ::
-
-        kappa = sum w N C / sqrt(sum w N (sum w N C^2 - sum w))
-
-    over pairs of weight w with correlation C on N common items. It is about (2q - 1)^2 if a share q
-    of the voters points the same way, however strongly; dependences without a preferred sign give
-    0. What is subtracted is what chance alone adds to the squares.
+    kappa = sum w N C / sqrt(sum w N (sum w N C^2 - sum w)) over pairs with correlation C on N
+    common items: about (2q - 1)^2 if a share q of the voters points the same way, however strongly.
+    What is subtracted is what chance alone adds to the squares.
     """
     if len(correlations) < FEW_PAIRS:
         return 1.0
@@ -298,12 +281,9 @@ def measure_coherence(pairs: Pairs, correlations: Singles, weights: Floats | Non
 def exceeds_factor(pairs: Pairs, correlations: Singles) -> bool:
     """Return whether one common factor of the voters leaves a part of their correlations.
 
-    A truth that everybody sees, some better than others and some reversed, is one factor: C_st =
-    v_s v_t. The edges of a graph are not. With v that minimizes ::
-
-        R(v) = sum N (C_st - v_s v_t)^2 - #pairs
-
-    which is near 0 by chance, R(v) must be a share of R(0) and several standard errors.
+    A truth that everybody sees is one factor: C_st = v_s v_t; the edges of a graph are not. So R(v)
+    = sum N (C_st - v_s v_t)^2 - #pairs, at its minimum near 0 by chance, must be a share of R(0)
+    and several standard errors.
     """
     voters, places = np.unique(np.concatenate(pairs[:2]), return_inverse=True)
     s, t = np.split(places, 2)

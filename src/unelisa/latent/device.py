@@ -1,8 +1,6 @@
 """The passes of the latent model on a device such as a GPU: the sums of its kernels, in torch.
 
-Each is the twin of a pass of the same name, for all items at once, and agrees with it to rounding.
-What happens between the passes stays in this process: it is of the size of the voters, or of a
-sample of the items.
+Each agrees to rounding with the pass of the same name; what is between them stays on the CPU.
 """
 
 from collections.abc import Iterator
@@ -29,16 +27,15 @@ Sums = tuple[Floats, ...]
 def to_device(votes: Votes, device: str = "cuda") -> Votes:
     """Return the votes with a copy on a device of torch, where `LatentIsing` then works on them.
 
-    Labels are those of the processor, probabilities agree to rounding. The copy takes about 40
-    bytes per vote of the device's memory. Needs torch: ``pip install "unelisa[gpu]"``.
+    Labels are those of the CPU, probabilities agree to rounding. The copy takes about 40 bytes per
+    vote of the device's memory. Needs torch: ``pip install "unelisa[gpu]"``.
 
     Examples
     --------
     >>> import unelisa as ue
     >>> votes = ue.simulate_votes(random_state=0).votes
-    >>> there = ue.to_device(votes, "cpu")  # torch on the processor: "cuda" is a GPU
-    >>> labels = ue.LatentIsing().fit(there).predict(there)
-    >>> bool((labels == ue.LatentIsing().fit(votes).predict(votes)).all())
+    >>> there = ue.to_device(votes, "cpu")
+    >>> bool((ue.LatentIsing().fit_predict(there) == ue.LatentIsing().fit_predict(votes)).all())
     True
     """
     return replace(votes, blocks=DeviceBlocks.of(votes.blocks, device))
@@ -213,7 +210,6 @@ def _weigh(lists: Lists, one: ConsensusReading) -> Tensor:
 
 
 def _average(lists: Lists, fitted: Consensus) -> Tensor:
-    """Return the logs of the average of model and share of the votes, see `consensus.average`."""
     n_classes = fitted.n_classes
     votes = lists.add_by_item(_spread(lists.send(fitted.counts), n_classes), n_classes)
     posterior, _ = _infer(replace(lists, log_priors=None), fitted.parameters)

@@ -1,16 +1,8 @@
-"""Gold labels: what they decide and correct. A gold item itself has its gold label.
+"""Gold labels: what they decide and correct, on the items with gold labels and votes.
 
-The votes are read without them. Then, on the items with gold labels and votes:
-
-1. With two classes, labels that contradict a reading clearly swap its sides.
-2. From ten labels on, they choose between the readings that the votes allow.
-3. From ten labels on, the log-probabilities of the reading are corrected by a conditional logit
-   with priors around "as the reading says"::
-
-       log P(k) = slope log P_reading(k) + offset_k + sum_s w_s [f_s = k] - log sum
-
-   slope ~ N(1, GOLD_SPREAD^2), offset ~ N(0, GOLD_SPREAD^2), w_s ~ N(0, sd^2). Several sd are
-   fitted, 0 among them, and weighed by the likelihood of labels that were left out, fold by fold.
+Of two classes, labels that clearly contradict a reading swap its sides. Ten or more choose between
+readings, and correct them by a conditional logit with normal priors, whose sizes are weighed by the
+likelihood of left-out labels: slope log P_reading(k) + offset_k + sum_s w_s [f_s = k].
 """
 
 from dataclasses import replace
@@ -59,10 +51,7 @@ class Labeled(NamedTuple):
 def follow_gold(
     ballots: ItemBlocks, gold: NDArray[np.integer], reading: Reading
 ) -> tuple[Reading, Checked]:
-    """Return the reading as gold labels correct it, and how right it was without each of them.
-
-    `gold` holds one class per item, from 0; -1 is unknown.
-    """
+    """Return the reading as gold labels correct it, and how right it was without each of them."""
     heard = ballots.concatenate(count_heard)
     items = np.flatnonzero((gold >= 0) & (heard > 0))
     if len(items) > MOST_LABELS:
@@ -175,11 +164,7 @@ def fit_correction(labeled: Labeled, n_voters: int, spread: float) -> Correction
 def match_prevalence(
     ballots: ItemBlocks, reading: Reading, bounds: Floats, rounds: int = 100
 ) -> Correction:
-    """Return the correction with which the share of each class lies within its bounds.
-
-    `bounds` has the rows low and high, 0 and 1 where nothing is stated of a class. Offsets are
-    added to the log-probabilities, so that the order of the items within a class stays.
-    """
+    """Return the offsets of log-probabilities with which every class's share lies in its bounds."""
     correction = reading.correction
     for _ in range(rounds):
         sums, heard = ballots.sum(_sum_chances, replace(reading, correction=correction))

@@ -1,10 +1,7 @@
 """The prior: every number of the default that votes do not determine, learned from real votes.
 
-`unelisa reproduce prior` fits or checks each on sets of votes with known truth, leaving one source
-out at a time, and writes docs/prior.md: what each is for, its value, and what another value does on
-sources that had no part in choosing it. Besides these there are only conventions, beside the code
-that they serve: levels of intervals and of evidence, and sizes of samples. The graph reading
-(edges/) has numbers of its own, chosen on designed votes: no set of real votes calls for it.
+`unelisa reproduce prior` fits or checks each, leaving one source out at a time: docs/prior.md. The
+numbers of edges/ were chosen on designed votes.
 """
 
 import numpy as np

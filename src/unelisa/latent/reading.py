@@ -221,7 +221,7 @@ class Reading(ABC):
         return replace(self, others=(), reasons=kept)
 
     def doubting(self, *reasons: str) -> Self:
-        """Return the same reading with more that speaks against its labels."""
+        """Return the same reading with further reasons to doubt its labels."""
         return replace(self, reasons=(*self.reasons, *map(Caution, reasons)))
 
     def noting(self, *notes: str) -> Self:

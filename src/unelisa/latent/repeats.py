@@ -1,17 +1,11 @@
 """Repeaters: voters who follow each other beyond what everybody else explains, and their counts.
 
-A voter counts once, whoever it repeats::
-
     count_s = 1 / (1 + sum_t excess_st)    (t: other voters, copies as one)
     excess_st = min(max(r_st - m / sqrt(n_st) - REPEATS, 0) / RAMP, 1),   m = sqrt(2 log pairs)
 
-r_st is the partial correlation of the votes of s and t on their n_st common items, given the mean
-vote of all others there, of whom many who say the same weigh less; m / sqrt(n_st) is about the
-largest that chance makes it among all pairs. With more than two classes it is the mean over
-"says c", weighted by share_c (1 - share_c). Two voters who know the truth agree as well, but so do
-the others with them: what is left is small.
-
-Exact copies (the same votes on the same items) are one voter, of whom each counts an equal part.
+r_st is the partial correlation of the votes of s and t on their n_st common items given the mean
+vote of the others; m / sqrt(n_st) is about its maximum by chance. Over two classes it is the mean
+over the indicators of "says c", weighted by share_c (1 - share_c).
 """
 
 from typing import Any, NamedTuple
@@ -77,10 +71,7 @@ class Repeaters(NamedTuple):
 
 
 def find_repeaters(crowd: Crowd, compared: "Compared | None", *, surely: bool = True) -> Repeaters:
-    """Return who repeats whom; of voters who were not compared, only exact copies.
-
-    Surely, or perhaps: then also voters who share few items and agree on nearly all.
-    """
+    """Return who repeats whom (not `surely`: also who share few items and nearly always agree)."""
     copies = _list_copies(crowd.heads)
     if compared is None:
         return Repeaters.of(crowd, copies, len(copies[0]))
@@ -101,7 +92,6 @@ def find_repeaters(crowd: Crowd, compared: "Compared | None", *, surely: bool = 
 
 
 def _list_copies(heads: Heads) -> Ties:
-    """Return all pairs of exact copies."""
     # most voters have no copy, and there may be many voters
     several = np.flatnonzero((np.bincount(heads, minlength=len(heads)) > 1)[heads])
     if not several.size:
@@ -133,10 +123,7 @@ def compare_voters(crowd: Crowd) -> "Compared":
 
 
 def _met_enough(sample: Sample, voters: NDArray[np.intp], margin: float) -> bool:
-    """Return whether any two met on so many items that a correlation could exceed `REPEATS`.
-
-    False only where the items have few votes, of many voters, so that this is cheaply counted.
-    """
+    """Return whether any two share enough items for a correlation that could exceed `REPEATS`."""
     run = sample.ballots
     if run.counts @ run.counts > FEW_MET * run.n_items * len(voters) ** 2:
         return True
@@ -172,10 +159,7 @@ class Compared(NamedTuple):
 def measure_partial(
     sample: Sample, heard: NDArray[np.bool_], voters: NDArray[np.intp], n_classes: int
 ) -> tuple[Floats, Floats]:
-    """Return the partial correlations of some voters given the mean of the others heard.
-
-    And the numbers of their common items.
-    """
+    """Return partial correlations given the mean of the others, and numbers of common items."""
     found, total, common = np.zeros((len(voters), len(voters))), 0.0, np.empty(0)
     if len(voters) < 2:
         return found, found
@@ -215,12 +199,7 @@ def _arrange_panel(
 
 
 def _weigh_crowd(met: Singles, sums: Singles, both: Singles) -> Singles:
-    """Return how much each voter adds to the crowd: 1 / sum_t max(C_st, 0)^ALIKE, at most 1.
-
-    C_st is the correlation of two voters' votes, with itself 1: of many who say nearly the same
-    each adds little, so that a clique cannot hide by being most of what its members are compared
-    with.
-    """
+    """Return each voter's weight in the crowd: 1 / sum_t max(C_st, 0)^ALIKE, at most 1."""
     n = np.maximum(met, 1)
     mean = sums / n
     spread = np.sqrt(np.maximum(1 - mean**2, TINY))
@@ -231,12 +210,10 @@ def _weigh_crowd(met: Singles, sums: Singles, both: Singles) -> Singles:
 
 
 def _correlate_rest(panel: Panel) -> tuple[Floats, Floats]:
-    """Return the partial correlation of all pairs given the rest of the crowd, and common items.
+    """Return the partial correlations of all pairs given the rest of the crowd, and common items.
 
-    With f_is the vote, v_is = 1 where s voted and w_s its weight, the rest on item i is
-    u_i (T_i - w_s f_is - w_t f_it), where T_i is the weighted sum of all votes and u_i one over
-    their weight, less two average voters for s and t themselves. So all moments are products of f
-    and v with weights per item.
+    The rest on item i is u_i (T_i - w_s f_is - w_t f_it), T_i the weighted sum of all votes and u_i
+    one over their weight less two average voters: all moments are products of votes.
     """
     votes, there = panel.votes, np.abs(panel.votes)
     met, sums, both = there.T @ there, votes.T @ there, votes.T @ votes

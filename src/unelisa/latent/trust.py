@@ -1,14 +1,7 @@
-"""Trust: how right the labels are, going by sets of votes whose truth is known.
+"""Trust: how accurate the labels are, by experience with sets of votes whose truth is known.
 
-What a model states of its own labels, the mean of max_k P(k), is wrong where its assumptions are.
-So experience corrects it. Over sets of real votes with known truth::
-
-    logit(accuracy) = c0 + c1 logit(stated) + c2 / (votes per item),
-
-and what is left gives the interval: it holds for 90 % of the *sets*, as an interval of conformal
-prediction holds for 90 % of the items. The probabilities are then made as sure as that: all
-log-probabilities are multiplied by the factor with which the mean of max_k P(k) is the accuracy
-that is expected. The numbers are in prior.py.
+logit(accuracy) = c0 + c1 logit(mean max_k P(k)) + c2 / (votes per item), with an interval that
+holds for 90 % of the *sets*; log-probabilities are scaled to agree with that accuracy.
 """
 
 from dataclasses import dataclass, replace
@@ -51,10 +44,7 @@ class Experience(NamedTuple):
 
 
 def gain_experience(ballots: Ballots, logs: Floats, *, temper: bool) -> Experience:
-    """Return what experience says of the labels with these log-probabilities, on a run of items.
-
-    Without `temper` the probabilities are taken as they are, and only the interval is experience.
-    """
+    """Return the expected accuracy of labels with these log-probabilities, and its interval."""
     chances = np.maximum(softmax(logs, axis=1), 1e-9)
     logs = np.log(chances)
     heard = ballots.counts > 0
@@ -101,13 +91,10 @@ def measure_dissent(ballots: Ballots, logs: Floats) -> float:
 
 
 def count_independent(ballots: Ballots, chances: Floats, n_voters: int) -> float:
-    """Return Kish's n / (1 + (n - 1) rho): how many voters without common errors are as good.
+    """Return Kish's n / (1 + (n - 1) rho): the effective number of voters per item.
 
-    n is the number of votes per item, rho the mean correlation of two votes' errors on one item::
-
-        rho = sum_i sum_k P_ik [(sum_s u_is)^2 - sum_s u_is^2] / sum_i n_i (n_i - 1)
-
-    with u_is = ([f_is != k] - e_s) / sqrt(e_s (1 - e_s)) and e_s the voter's share of errors.
+    rho = sum_i sum_k P_ik [(sum_s u_is)^2 - sum_s u_is^2] / sum_i n_i (n_i - 1) is the mean
+    correlation of errors, u_is = ([f_is != k] - e_s) / sqrt(e_s (1 - e_s)), e_s the error rate.
     """
     items, voters = ballots.items, ballots.voters
     n_items, n_classes = chances.shape
@@ -216,7 +203,7 @@ class Trust:
         )
 
     def unknown(self) -> "Trust":
-        """Return the same without any accuracy: the votes carry no truth."""
+        """Return the same without any accuracy: the votes identify no truth."""
         if self.low == self.high:
             return self  # all labels are gold
         nothing: Any = dict.fromkeys(("accuracy", "low", "high"), np.nan)
@@ -274,10 +261,8 @@ def bound_shares(
 ) -> tuple[Floats, Floats]:
     """Return the share of each class among the items with votes, and its interval.
 
-    As if all log-odds were off by a common shift, which is smaller with more votes per item, and
-    which gold labels narrow::
-
-        logit(share) +- z shift (1 + FEW / depth) sum P (1 - P) / (n share (1 - share))
+    As if all log-odds were off by a common shift, which more votes per item and gold labels narrow:
+    logit(share) +- z shift (1 + FEW / depth) sum P (1 - P) / (n share (1 - share)).
     """
     heard = max(float(tally.n_heard), 1.0)
     shares = np.clip(tally.totals[0] / heard, 0.5 / heard, 1 - 0.5 / heard)

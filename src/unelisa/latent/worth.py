@@ -1,17 +1,13 @@
-"""What each voter is worth: accuracy, recall and precision, with intervals.
+"""The voters' accuracy, recall and precision, with intervals.
 
-With p_ik the probability that item i is of class k, voter s who said k on items V_sk and voted on
-items V_s has::
+Voter s voted on items V_s, for class k on V_sk; p_ik = P(item i is of class k)::
 
     accuracy  = sum_k sum_{i in V_sk} p_ik / |V_s|
     recall    = sum_{i in V_sk} p_ik / sum_{i in V_s} p_ik     (sensitivity, specificity)
     precision = sum_{i in V_sk} p_ik / |V_sk|                  (PPV, NPV)
 
-Two things make these uncertain. A voter's votes are a sample of what it would say, as with any
-share of n cases. And the probabilities may be wrong together: less or more sure, as far as the
-interval of the expected accuracy goes, or too high for one class on all items, by a common shift of
-the log-odds (`trust.spread_shift`). The three variances add up, and the interval is that of a beta
-distribution with their sum.
+Intervals are of beta distributions whose variance is the sum of three: of a sample of votes, of
+less or more certain probabilities, and of a common shift of log-odds (`trust.spread_shift`).
 """
 
 from dataclasses import dataclass
@@ -28,17 +24,14 @@ from unelisa.votes.ballots import Ballots, Floats, count_votes
 STEP = 0.5  # of log-odds, in which the effect of a shift is measured
 LEVEL = 0.9
 SURE_ERRORS = 2.0  # standard errors by which an expert is better than the crowd
-FEWEST_CASES = 0.5  # that any interval is worth
+FEWEST_CASES = 0.5  # to which any interval corresponds, at least
 TWO_CLASSES = ("accuracy", "sensitivity", "specificity", "ppv", "npv")
 
 
 @stored()
 @dataclass(frozen=True, eq=False)
 class Worth:
-    """Measures of every voter with 90 % intervals; NaN where unknown.
-
-    Two classes: those of `TWO_CLASSES`. More: accuracy, and the recall of each class.
-    """
+    """Measures of every voter with 90 % intervals; NaN where unknown."""
 
     values: Annotated[Floats, "estimate[measures, voters]"]
     low: Annotated[Floats, "estimate[measures, voters]"]
@@ -71,7 +64,7 @@ class Worth:
 
 
 def describe_worth(cases: "Cases", shift: float) -> Worth:
-    """Return the worth of the voters, of the sums over their votes; `shift` is its spread."""
+    """Return the measures of the voters from sums over their votes; `shift` is its spread."""
     accuracy, recall, precision = cases.compare()
     rows = [accuracy, *recall.each()]
     if cases.votes.shape[1] == 2:  # sensitivity, specificity, ppv, npv
@@ -103,18 +96,14 @@ class Measure(NamedTuple):
         right, wrong = share * worth, (1 - share) * worth
         tail = (1 - LEVEL) / 2
         low, high = betaincinv(right + 0.5, wrong + 0.5, [[tail], [1 - tail]])
-        # the votes do not exclude 0 or 1 where they hold no case against it
+        # the votes do not exclude 0 or 1 without an observation against it
         low = np.minimum(np.where(right <= 0.5, 0.0, low), share)
         high = np.maximum(np.where(wrong <= 0.5, 1.0, high), share)
         return np.where(self.cases > 0, np.stack([share, low, high]), np.nan)
 
 
 class Cases(NamedTuple):
-    """Sums over the votes of every voter, by class k, under several forms of the probabilities.
-
-    The forms: as they are; less sure and surer, as the ends of an interval; and, of each class k,
-    its log-probabilities a step up and down.
-    """
+    """Sums over the votes of every voter, by class k, under several forms of the probabilities."""
 
     votes: Floats  # votes for k: voters x classes
     # said, met: sum of p_ik over votes for k, and over all votes: forms x voters x classes
@@ -151,10 +140,7 @@ def sum_cases(
 
 
 def find_experts(found: Cases) -> NDArray[np.bool_]:
-    """Return who is clearly better than the crowd, by two standard errors of its mean recall.
-
-    The crowd's is the mean over the voters, each weighted by its votes.
-    """
+    """Return who is clearly better than the crowd, by two standard errors of its mean recall."""
     _, recall, _ = found.compare()
     merits, votes = recall.value.mean(axis=1), found.votes.sum(axis=1)
     crowd = float(votes @ merits) / max(float(votes.sum()), 1.0)

@@ -1,10 +1,7 @@
-"""The paper, equation by equation.
+"""The paper, equation by equation; departures from print are listed in docs/paper_notes.md.
 
-ising.py is the model of section 2, conditions.py the best graph without the truth (3.3)-(3.4) and
-whether it can be learned, (A1) and (A2); neighborhood.py and solvers/ are one l1 regression per
-voter (3.6), experts.py Theorem 3.3 and the polarity of section 4.2, em.py equations (4.1)-(4.6).
-What departs from print is listed in docs/paper_notes.md with the test that shows it; nothing that
-goes beyond the paper belongs here.
+ising.py is section 2, conditions.py (3.3)-(3.4), (A1) and (A2); neighborhood.py and solvers/ are
+(3.6), experts.py Theorem 3.3 and section 4.2, em.py (4.1)-(4.6).
 """
 
 from unelisa.paper.conditions import (

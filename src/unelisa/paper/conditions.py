@@ -1,11 +1,7 @@
 """The best graph without the truth, (3.3) and (3.4), and when it can be learned: (A1) and (A2).
 
-A distribution over p voters is a tensor with one axis of length 2 per voter. Its Walsh-Hadamard
-transform holds the moments of all subsets of voters; since f^2 = 1, the product of two subsets is
-their symmetric difference, and Hessians are looked up there.
-
-(A1) and (A2) are about the Fisher information of each voter's regression, I_s = E[h f_rest f_rest']
-with h = 1 - tanh^2(sum_t θ_st f_t): of a model by enumeration, of votes by their averages.
+A distribution over p voters is a tensor with one axis of length 2 per voter; its Walsh-Hadamard
+transform holds the moments of all subsets, whose products are symmetric differences (f^2 = 1).
 """
 
 from collections.abc import Callable
@@ -29,11 +25,10 @@ ROWS = 4096  # items at a time
 
 
 def approximate_edges(model: Ising) -> Floats:
-    """Return θ̃ of Lemma 3.1 as printed, p x p.
+    """Return θ̃ of Lemma 3.1 as printed, p x p, exact for two experts only (see `project`).
 
-    Between experts θ̃_rt = 1/2 log(cosh(θ_0r + θ_0t) / cosh(θ_0r - θ_0t)): the printed sums factor,
-    and θ_0 cancels. Elsewhere θ̃_rt = θ_rt; an edge between experts, which (G3) forbids, is added.
-    The lemma is exact for two experts only; `project` gives the true minimizer.
+    Between experts θ̃_rt = 1/2 log(cosh(θ_0r + θ_0t) / cosh(θ_0r - θ_0t)), plus an edge that (G3)
+    forbids; elsewhere θ̃_rt = θ_rt.
     """
     link = model.edges[0, 1:]
     both, opposite = (np.logaddexp(x, -x) for x in (link[:, None] + link, link[:, None] - link))
@@ -45,9 +40,8 @@ def approximate_edges(model: Ising) -> Floats:
 def project(model: Ising) -> Floats:
     """Return θ̃ of (3.4), p x p: the edges that minimize KL(P̃ || Q), by Newton's method.
 
-    The minimizer of the convex A(θ̃) - sum_st θ̃_st E f_s f_t matches every pair moment of P̃. Lemma
-    3.1 differs from it from three experts on, and from four on its θ̃ = θ* fails for a non-expert
-    with three of them as neighbors.
+    The minimizer matches every pair moment of P̃. Lemma 3.1 differs from three experts on, and from
+    four on its θ̃ = θ* fails for a non-expert with three of them as neighbors.
     """
     p = model.n_voters
     pairs, bits = np.triu_indices(p, 1), 1 << np.arange(p)[::-1]
@@ -107,8 +101,7 @@ class Assumptions(NamedTuple):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import unelisa as ue
+    >>> import numpy as np, unelisa as ue
     >>> found = ue.Assumptions(np.array([0.4, 0.0]), np.array([2.0, 2.0]), np.array([0.5, -np.inf]))
     >>> found.holds.tolist()
     [True, False]
@@ -132,8 +125,7 @@ def fisher_information(edges: Floats, voter: int, votes: Any = None) -> Floats:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import unelisa as ue
+    >>> import numpy as np, unelisa as ue
     >>> ue.fisher_information(np.zeros((3, 3)), 0).round(12).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
@@ -152,8 +144,7 @@ def check_assumptions(model: Ising, *, closed_form: bool = False) -> Assumptions
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import unelisa as ue
+    >>> import numpy as np, unelisa as ue
     >>> star = np.zeros((4, 4))
     >>> star[0, 1:] = star[1:, 0] = 1.0
     >>> ue.check_assumptions(ue.Ising(0.0, star)).alpha.tolist()
@@ -171,10 +162,9 @@ def check_assumptions(model: Ising, *, closed_form: bool = False) -> Assumptions
 def estimate_assumptions(votes: Any, neighborhoods: Neighborhoods | None = None) -> Assumptions:
     """Return the constants of (A1) and (A2) for every voter, estimated from votes.
 
-    Expectations are averages over the items on which the voter voted, θ̃ and the neighborhoods
-    those of the regressions, by default `select_neighborhoods(votes, fit_intercept=False)`. That
-    the estimates hold does not prove that the assumptions do: neighbors that were missed are not
-    in them. A warning names the voters for whom they fail.
+    Expectations are averages over the items on which the voter voted; θ̃ and the neighborhoods are
+    by default those of `select_neighborhoods(votes, fit_intercept=False)`. Neighbors that were
+    missed are not checked. A warning names the voters for whom the assumptions fail.
 
     Examples
     --------

@@ -64,22 +64,12 @@ def estimate_reliability(
 ) -> Reliability:
     """Return the fixed point of EM, Algorithm 2, from starting posteriors tau_i.
 
-    M-step (4.6), n_s the votes of s::
+        psi_s = 1/2 + sum_i (tau_i - 1/2) f_is / n_s,      pi = mean tau              M-step (4.6)
+        tau_i = sigmoid(2 (theta_0 + z_i)),                z_i = sum_s theta_0s f_is   E-step (4.5)
 
-        psi_s = 1/2 + sum_i (tau_i - 1/2) f_is / n_s,      pi = mean tau
-
-    E-step (4.5): tau_i = sigmoid(2 (theta_0 + sum_s theta_0s f_is)). Both maximize the
-    log-likelihood over the clipped range, so that it never falls::
-
-        sum_i log(pi e^{z_i} + (1 - pi) e^{-z_i}) + sum_s n_s/2 log(psi_s (1 - psi_s)),
-        z_i = sum_s theta_0s f_is
-
-    Right after an E-step this equals the bound (4.4) with tau for Z plus the entropy of tau, which
-    print leaves out; without it (4.4) is not a bound and can fall.
-
-    `copies` is the number of items that each row stands for, by default one. If `pooled`, all
-    voters share one psi and pi is 1/2: majority vote with a probability. On pure noise psi stays
-    near 1/2, where one psi for each voter would make one of them the truth.
+    The log-likelihood never falls: sum_i log(pi e^{z_i} + (1 - pi) e^{-z_i}) + sum_s n_s/2
+    log(psi_s (1 - psi_s)), (4.4) plus the entropy of tau, which print leaves out. `copies`: items
+    per row. `pooled`: one psi and pi = 1/2; on noise, one psi per voter would make one the truth.
     """
     copies = np.empty(0) if copies is None else copies
     counts, n_items = blocks.sum(_count, per_item=(copies,))
@@ -125,10 +115,7 @@ def _expect(
 
 
 def rank_fits(fits: Sequence[Any], n_items: float) -> list[Any]:
-    """Return the most likely fit, then those tied with it: less than 3 nats behind.
-
-    Of fits with the same objective up to rounding only the first is kept.
-    """
+    """Return the most likely fit, then others less than 3 nats behind (equal objectives once)."""
     ends = np.array([float(fit.lower_bound[-1]) for fit in fits])
     behind = np.round((ends.max() - ends) * n_items, 3)
     kept = {float(behind[k]): fits[k] for k in reversed(range(len(fits))) if behind[k] < TIE_NATS}
@@ -140,10 +127,8 @@ def list_starts(
 ) -> list[Floats]:
     """Return the voters' weights from which EM starts, at most five, determined by the votes.
 
-    1. All equal, with the signs `polarity`: the (augmented) majority vote. 2. By agreement with it:
-    2 P(f_s = majority) - 1. 3. By the leading eigenvector of the voters' correlations. 4. The same,
-    squared: the best voters count most. 5. The voter with the largest entry alone, the first one in
-    case of a tie.
+    All equal, with the signs `polarity` (majority vote); agreement with it, 2 P(f_s = majority) -
+    1; the leading eigenvector of the correlations; its square; its largest entry alone.
     """
     equal = np.asarray(polarity, dtype=np.float64)
     times = np.ones(len(blocks)) if copies is None else copies
@@ -160,10 +145,7 @@ def list_starts(
 
 
 def find_lead(blocks: ItemBlocks, start: Floats, times: Floats) -> Floats:
-    """Return the leading eigenvector of the voters' correlations, scaled to a maximum of 1.
-
-    By power iteration on centered votes, missing ones 0. A voter with one answer only has 0.
-    """
+    """Return the leading eigenvector of the voters' correlations, scaled to a maximum of 1."""
     signed, counts = blocks.tally(times)
     means = signed / np.maximum(counts, 1.0)
     lengths = np.sqrt(counts * (1 - means**2))
@@ -195,26 +177,13 @@ def best_reliability(
 
 
 def bound_share(share: float, information: float, level: float = 0.95) -> tuple[float, float]:
-    """Return an interval for pi, logit(pi) +- z / sqrt(I), as if the voters were known.
-
-    Item i's score for logit(pi) is tau_i - pi, so that I = sum_i (tau_i - pi)^2.
-
-    Examples
-    --------
-    >>> low, high = bound_share(0.5, 25.0)
-    >>> round(low, 2), round(high, 2)
-    (0.4, 0.6)
-    """
+    """Return an interval for pi, logit(pi) +- z / sqrt(sum_i (tau_i - pi)^2), given the voters."""
     center, reach = float(logit(share)), ndtri((1 + level) / 2) / np.sqrt(information)
     return float(expit(center - reach)), float(expit(center + reach))
 
 
 def distinct_rows(blocks: ItemBlocks) -> tuple[ItemBlocks, Floats | None]:
-    """Return the distinct rows of votes, and the number of items with each.
-
-    With few experts and many items EM then goes over at most 3^experts rows. Where that would save
-    little, the votes are returned unchanged, with None.
-    """
+    """Return distinct rows and items per row; the votes and None where that would save little."""
     d0 = blocks.n_voters
     if d0 > FEW_EXPERTS or blocks.n_items < max(MANY_ITEMS, 3**d0 // 4):
         return blocks, None

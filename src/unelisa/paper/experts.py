@@ -48,16 +48,12 @@ class ExpertSelector(VotesEstimator):
 
     Attributes
     ----------
-    experts_
-        Indices of the experts, sorted.
+    experts_, selection_
+        Indices of the experts, sorted; knots and ranks.
     polarity_
         Per voter +1 or -1 for the two groups of experts, 0 for pruned voters.
-    graph_
-        The learned `VoterGraph`.
-    neighborhoods_
-        The regressions behind it.
-    selection_
-        Knots and ranks.
+    graph_, neighborhoods_
+        The learned `VoterGraph`, and the regressions behind it.
 
     Examples
     --------
@@ -151,7 +147,6 @@ class ExpertSelector(VotesEstimator):
 
 @lru_cache(maxsize=4)
 def _make_selector(name: str) -> type[Any]:
-    """Return the class of a scikit-learn selector of the experts' columns."""
     from sklearn.base import BaseEstimator  # noqa: PLC0415 - takes two seconds
     from sklearn.feature_selection import SelectorMixin  # noqa: PLC0415
 
@@ -227,14 +222,10 @@ def select_experts(
 
     The paper leaves two points open. Here a voter without neighbors is not a knot. Among knots of
     equal degree those come first whose neighbors have more neighbors (experts are neighbors of
-    experts), then those with stronger edges, sum_t ``|theta_st|``; not those first in the table,
-    whose order may reveal the experts. Only if all are equal, as between copies, the order of the
-    voters decides: `order`, or the graph's own.
+    experts), then those with stronger edges, sum_t ``|theta_st|``, and last `order` decides.
 
     Parameters
     ----------
-    graph
-        The voters' graph.
     order
         All voters with neighbors, in an order that does not depend on the table, see
         `votes.order_voters`.
@@ -278,12 +269,9 @@ def split_polarity(
 ) -> NDArray[np.int8]:
     """Return +1 / -1 per expert: the two groups of section 4.2, the larger one positive.
 
-    By Proposition 3.1, two experts of the same group have theta-tilde > 0. Estimated signs may
-    contradict each other, so the split is the sign of the leading eigenvector of the experts'
-    weights, which is the paper's split where they are consistent. Each connected component is split
-    by itself: elsewhere its eigenvector is zero up to rounding. Of two groups of equal size and
-    weight, the one with the larger sum of `agreement()` with the majority of all voters is
-    positive.
+    By the sign of the leading eigenvector of the experts' weights, which is the paper's split
+    (Proposition 3.1) where signs are consistent; of each connected component, since elsewhere it is
+    zero up to rounding. Of equal groups, that with the larger sum of `agreement()` is positive.
     """
     weights = graph.weights[np.ix_(experts, experts)]
     components = connected_components(weights != 0, directed=False)[1]

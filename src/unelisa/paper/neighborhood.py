@@ -30,16 +30,11 @@ class Neighborhoods(NamedTuple):
     Attributes
     ----------
     weights
-        weights[s, t]: coefficient of voter t in voter s's regression, theta units
-        (logit = 2 (b + theta'f)).
-    intercepts
-        b_s per voter.
-    kkt
-        Largest violation of the optimality conditions per voter, in units of lambda.
-    n_iter
-        Passes over the items per voter.
-    penalties
-        lambda_s per voter, as used.
+        weights[s, t]: coefficient of voter t in voter s's regression, logit = 2 (b + theta'f).
+    intercepts, penalties
+        b_s and lambda_s per voter.
+    kkt, n_iter
+        Largest violation of the optimality conditions, in units of lambda, and passes, per voter.
     """
 
     weights: Floats
@@ -60,27 +55,21 @@ def select_neighborhoods(
 ) -> Neighborhoods:
     """Return every voter's neighborhood: minimize (3.6), with its first sign corrected.
 
+    Items on which voter s abstained are ignored in the regression of s; n_s counts the others.
+
     Parameters
     ----------
     votes
         `Votes`, or a table that `Votes.of` reads.
     penalty
         "theory": lambda = 2 sqrt(log p / n_s), the paper's rate on w = 2 theta. "ebic": per voter
-        the penalty on a path that minimizes the extended BIC with gamma = .25. A number, or one
-        number per voter: lambda on theta.
+        that of least extended BIC, gamma = .25. A number, or one per voter: lambda on theta.
     fit_intercept
         Whether each voter has an unpenalized intercept b_s. The paper has none.
     tol
         Largest accepted violation of the optimality conditions, in units of lambda.
-    solver
-        A name in `unelisa.paper.solvers.SOLVERS`. "auto": "torch" if torch finds a GPU and
-        items x voters^2 is at least 1e11, otherwise "working_set".
-    n_jobs
-        Number of threads, as in scikit-learn.
-
-    Notes
-    -----
-    Items on which voter s abstained are ignored in the regression of s; n_s counts the others.
+    solver, n_jobs
+        As in `ExpertSelector`.
 
     Examples
     --------
@@ -124,11 +113,7 @@ def select_neighborhoods(
 
 
 def theory_penalty(votes: Votes) -> Floats:
-    """Return lambda_s = 2 sqrt(log p / n_s) per voter.
-
-    The paper sets lambda = sqrt(log p / n). Its tables are reproduced if that is the penalty on
-    w = 2 theta, the coefficients of the logit, which is twice as much on theta.
-    """
+    """Return lambda_s = 2 sqrt(log p / n_s) per voter: the paper's, on w = 2 theta of the logit."""
     counts = np.maximum(votes.vote_counts(), 1)
     return np.asarray(2 * np.sqrt(np.log(max(votes.n_voters, 2)) / counts), dtype=np.float64)
 

@@ -1,8 +1,4 @@
-"""Which votes to buy next: on which items, and from whom.
-
-gains.py: a fitted model's panel, and what a vote gains; batch.py: a batch of questions; advice.py:
-human labels that would settle a jury, and judges that it can do without.
-"""
+"""Which votes to buy next: on which items (gains.py, batch.py), and from whom (advice.py)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
@@ -57,14 +53,25 @@ def suggest_votes(  # noqa: PLR0913 - a public signature
     spread: bool = True,
     chances: Any = None,
 ) -> Any:
-    """Return the votes that are worth most per unit of cost: whom to ask about which item.
+    """Return the votes of the largest gain per cost: whom to ask about which item.
 
     The gain of a vote is how much it is expected to lower the expected number of wrong labels::
 
         gain = sum_v P(v) max_k P(k | votes, v) - max_k P(k | votes)
 
-    with v drawn from the model, given all votes on the item. Of exact copies only the first is
-    asked. Each row assumes that the rows above it on the same item will be answered.
+    with v drawn from the model, given all votes on the item and answers to the rows above. Of exact
+    copies only the first is asked.
+
+    One item gets at most about 256 combinations of answers in one batch. A spread batch shows where
+    the model is wrong about a voter: a voter's price grows by its own amount with every n / (number
+    of voters) questions; and a quarter of the batch, if that is one question per voter or more,
+    goes to items that all voters answer, until half of the pairs of voters share fifty items.
+
+    Under "errors", but not "log_loss", two votes that change a label only together have no gain.
+
+    The table has one row per vote, by gain per cost: item, voter, gain, cost, chance_now (the
+    probability of the item's label today). `attrs`: "stop", the expected gain of the next `n`
+    votes; "expected_errors" today; and "note", why there are fewer than `n` rows.
 
     Parameters
     ----------
@@ -72,48 +79,19 @@ def suggest_votes(  # noqa: PLR0913 - a public signature
         A fitted `LatentIsing`, `DawidSkene` or `OneCoinDawidSkene`, of two classes or more.
     votes
         All votes on the items so far, as in `predict`. Nobody is asked twice about an item.
-    n
-        Number of votes to buy.
+    n, voters
+        Number of votes to buy, and names of those who can be asked; all by default.
     cost
         Price of a vote by voter, a dict or pandas Series; 1 for those who are not listed.
-    voters
-        Names of those who can be asked; all by default.
     criterion
-        "errors", the number of wrong labels; "log_loss", the log loss of the probabilities in nats,
-        which also values votes that no label depends on yet; or "rate", the variance of the numbers
-        of items of each class, summed over the classes, as far as single items account for it.
-    gold_cost
-        Price of a human's label; with it the human is one more voter, named "human", and is
-        suggested where that is the better buy.
-    gold_accuracy
-        P(the human's label is right); an error is equally probable to be any other class.
+        "errors", the number of wrong labels; "log_loss", which also values votes that no label
+        depends on yet; or "rate", the summed variance of the numbers of items of each class.
+    gold_cost, gold_accuracy
+        Price of the label of one more voter, named "human", and P(it is right).
     spread
-        Whether the batch is spread over the voters, see Notes; otherwise the largest gains count.
+        Whether the batch is spread over the voters, as above.
     chances
-        What `predict_proba` says of the votes, where that is known already.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per vote, by gain per cost: item, voter, gain, cost, and chance_now, the
-        probability of the item's label today. `attrs` holds "stop", the expected gain of the next
-        `n` votes after these; "expected_errors", the expected number of wrong labels today; and
-        "note", which says why there are fewer than `n` rows. Without rows it begins with "nothing
-        worth buying".
-
-    Notes
-    -----
-    One item gets at most about 256 combinations of answers in one batch: eight votes of two
-    classes, four of four.
-
-    A model can be wrong about a voter, and a batch of that voter's votes would never show it. So a
-    batch is spread: a voter's price grows by its own amount with every n / (number of voters)
-    questions that it gets. And a quarter of the batch, if that is at least one question per voter,
-    goes to items that all voters answer, until half of the pairs of voters have fifty items in
-    common: who repeats whom cannot be seen where voters hardly meet.
-
-    Where only two votes together could change a label, each of them is worth nothing under
-    "errors"; `criterion="log_loss"` does not have this gap.
+        `predict_proba` of the votes, where that is known already.
 
     Examples
     --------
@@ -148,10 +126,7 @@ def suggest_votes(  # noqa: PLR0913 - a public signature
 def plan_batch(
     panel: Panel, ballots: ItemBlocks, chances: Floats, terms: Terms, n: int
 ) -> tuple[list[Question], Iterator[Question]]:
-    """Return the questions that show who repeats whom, and those of the largest gains after them.
-
-    The first are a part of a batch of n that is spread, if any question is worth asking.
-    """
+    """Return the questions that show who repeats whom, then those of the largest gains."""
     first = ask_everybody(panel, ballots, chances, terms, n) if np.isfinite(terms.spread) else []
     if first:
         terms = without(terms, first, (len(chances), panel.n_voters))

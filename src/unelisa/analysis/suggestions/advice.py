@@ -1,10 +1,7 @@
 """Advice to a jury: how many human labels would settle it, and which judges it can do without.
 
-The search for a smaller panel is greedy and backward. In each step the voters are ranked by how
-many labels stay if a voter falls silent under the fitted model, which needs no fit. The model is
-fitted again without the first of them; the voter is dropped if nearly all labels of the whole panel
-stay and nothing is lost that can be seen: the expected accuracy, or that the labels can be relied
-on. Otherwise the next one is tried. There are at most `MOST_FITS` fits, on `MOST_VOTES` votes.
+Backward search: a voter is dropped if, in a fit without it, nearly all labels stay and neither
+expected accuracy nor reliability falls.
 """
 
 import warnings
@@ -38,21 +35,11 @@ LEAST_CHANCE = 0.01  # of an answer that a reading thinks impossible: people err
 def count_labels(model: Aggregator, judged: Judged) -> dict[str, Any] | None:
     """Return how many human labels would settle whether the panel is right; None: it is trusted.
 
-    Where the votes allow a second reading, labels of random items decide. If the first reading is
-    right, each adds on average a Kullback-Leibler divergence to its log-likelihood ratio to a
-    rival: the second reading, the second upside down (which says the same where the readings
-    disagree, so that labels of those items alone decide nothing), and a coin. All ratios must reach
-    20, after log n nats for the slope and the intercept that `fit` learns from the labels: n is the
-    least number, 10 or more, with::
-
-        n min_Q mean_i KL(P_i, Q_i) >= log 20 + log n
-
-    P are the reading's probabilities and Q a rival's, at least .01. Otherwise labels of random
-    items show how often the panel is right, within 5 points with a probability of 95 %::
-
-        n = m / (1 + (m - 1) / N),   m = z^2 a (1 - a) / .05^2
-
-    N is the number of items, and a the lowest accuracy that the model expects, at least 1/2.
+    With a second reading, labels of random items must give likelihood ratios of 20 of the reading P
+    to each rival Q (the other reading, that upside down, and a coin), after log n nats for what
+    `fit` learns from them: n min_Q mean_i KL(P_i, Q_i) >= log 20 + log n. Otherwise they show the
+    panel's accuracy a within 5 points, at 95 %: n = m / (1 + (m - 1) / N), m = z^2 a (1 - a) /
+    .05^2.
     """
     if getattr(model, "reliable_", True):
         return None
@@ -92,13 +79,7 @@ def _separate_readings(model: Any, judged: Judged) -> dict[str, Any] | None:
 
 
 def count_for_ratio(divergence: float) -> int:
-    """Return the number of labels that reject the other reading, given what each adds.
-
-    Examples
-    --------
-    >>> count_for_ratio(1.0), count_for_ratio(0.3)
-    (10, 20)
-    """
+    """Return the number of labels that reject the other reading, given what each adds."""
     counts = np.arange(LEAST_LABELS, MOST_LABELS)
     enough = counts * divergence >= np.log(LIKELIER) + np.log(counts)
     return int(counts[enough.argmax()]) if enough.any() else MOST_LABELS
@@ -115,10 +96,7 @@ class Smaller(NamedTuple):
 
 
 def find_smaller_panel(model: Aggregator, votes: Votes, gold: Any = None) -> Smaller:
-    """Return the smallest panel found that loses nothing visible; `dropped` may be empty.
-
-    `gold` are the gold labels that the model was fitted with: a dict, or one per item.
-    """
+    """Return the smallest panel found that loses nothing visible; `dropped` may be empty."""
     rows = draw_items(votes.n_items, max(MOST_VOTES // max(votes.n_voters, 1), 1))
     some = votes.take_items(rows)
     if isinstance(gold, Mapping):
@@ -181,11 +159,7 @@ def _expect_accuracy(model: Any) -> float:
 
 
 def rank_silent(model: Any, votes: Votes) -> list[int]:
-    """Return the voters in the order of how many labels stay without them; the model stays.
-
-    Where equally many stay, or nearly all, those first whose silence changes nothing at all, as
-    that of a copy, and then those of the least weight.
-    """
+    """Return the voters, those first without whom most labels stay; ties: copies, low weight."""
     before, everybody = model.predict_proba(votes), np.arange(votes.n_voters)
     stay = []
     for s, weight in enumerate(np.abs(np.nan_to_num(model.weights_)).tolist()):

@@ -1,13 +1,8 @@
 """A batch of questions: greedy, each given that the ones before it will be answered.
 
-Items are opened in the order of an upper bound of their gains, so that only those which may matter
-are worked out. An item that was asked about splits into one case per answer, over which later gains
-on it are expected.
-
-A model that takes the opinion of a clique for the truth calls its members experts, and asks one of
-them about each item. Their votes never meet, and that they repeat each other never shows. So a part
-of each batch goes to items that all voters answer, as long as pairs of voters have met on fewer
-items than show that.
+Items are opened in the order of upper bounds of their gains. An item that was asked about splits
+into one case per answer. If a model takes a clique for experts, only items that all voters answer
+show that they repeat each other: part of each batch.
 """
 
 import heapq
@@ -112,7 +107,7 @@ def plan_questions(
 
 
 def _order_items(bounds: Floats, terms: Terms) -> NDArray[np.intp]:
-    """Return the items that may be worth a question, those with the largest bounds first."""
+    """Return the items that a question may improve, those with the largest bounds first."""
     order = np.argsort(-bounds, kind="stable")
     finite = terms.prices[np.isfinite(terms.prices)]
     order = order[bounds[order] > LEAST_GAIN / finite.max(initial=1.0)]
@@ -182,12 +177,7 @@ def _measure_all(panel: Panel, terms: Terms, mass: Floats) -> Floats:
 def ask_everybody(
     panel: Panel, ballots: ItemBlocks, chances: Floats, terms: Terms, n: int
 ) -> list[Question]:
-    """Return questions that complete some items, at most a quarter of n; gains are of each alone.
-
-    The items with the most votes come first, and of them those whose label is least certain. There
-    are none if a quarter of n is less than one question per voter, if half of the pairs of voters
-    have met on fifty items, or if there are not fifty items per voter.
-    """
+    """Return questions that complete the items with the most votes, at most a quarter of n."""
     asked = np.isfinite(terms.prices[:-1])
     n_asked, left = int(np.count_nonzero(asked)), int(SHARE * n)
     if not 1 < n_asked <= left or COMMON * n_asked > len(chances):

@@ -1,22 +1,12 @@
-"""What one more vote is worth, by what a fitted model says of votes that were not cast yet.
+"""The gain of one more vote, by a fitted model's predictions of votes that were not cast yet.
 
-A panel is a set of hidden states, each with a chance of every class, and voters who answer
-independently given the state. A case is an item with its votes so far, and with votes that were
-asked for but have not come. Its mass is P(state, class), the class's chance being the model's own
-probability::
+A panel is a set of hidden states and of voters who are independent given the state; a case is an
+item with its votes. With the mass m(state, k) = P(k) P(state | k, votes), P(k, v) = sum_state
+m(state, k) P(s says v | state), and the gain of a vote of s is::
 
-    m(state, k) = P(k) P(state | k, votes)
+    gain = sum_v value(P(., v)) - value(P)
 
-and the joint distribution of the class and the vote of voter s is exact::
-
-    P(k, v) = sum_state m(state, k) P(s says v | state)
-
-The worth of a belief is the chance that its label is right, max_k P(k), or its negative entropy,
-which is the expected log-probability of the truth, or minus the variance that the item adds to the
-numbers of items of all classes, sum_k P(k) (1 - P(k)). All are convex in P, so that no vote is
-expected to lower them::
-
-    gain = sum_v worth(P(., v)) - worth(P)
+with the value max_k P(k), the negative entropy, or -sum_k P(k) (1 - P(k)): all convex in P.
 """
 
 from collections.abc import Callable
@@ -94,11 +84,7 @@ def _build_independent(model: Any) -> Panel:
 
 
 def _build_consensus(reading: ConsensusReading) -> Panel:
-    """Return the voters of a consensus; a state is a class and an ease.
-
-    A vote is as informative as its voter counts: what one of several who repeat each other says is
-    worth a part of what it would be worth alone.
-    """
+    """Return the voters of a consensus (states: class and ease); repeated votes count in part."""
     model, n_classes = reading.model, reading.n_classes
     answers = replace(model, weights=model.counts * model.weights).confusions
     right = np.tanh(model.ease) if len(model.ease) > 1 else np.ones(1)
@@ -128,10 +114,7 @@ Criterion = Literal["errors", "log_loss", "rate"]
 
 
 def form_belief(panel: Panel, ballots: Ballots, chances: Floats) -> Floats:
-    """Return the mass of one case per item, cases x states x classes; a case's sum is its chance.
-
-    `chances` are the model's probabilities of the classes.
-    """
+    """Return the mass of one case per item, cases x states x classes: P(state, class)."""
     joint = panel.infer(ballots)[:, :, None] * panel.truth
     total = joint.sum(axis=1, keepdims=True)
     # a class that the votes rule out has the states that it may have
@@ -201,10 +184,7 @@ def measure_label_gains(chances: Floats, labels: Floats, criterion: Criterion) -
 
 
 def bound_gains(panel: Panel, mass: Floats, criterion: Criterion, prices: Floats) -> Floats:
-    """Return an upper bound of the gain per cost of any voter's vote, per case.
-
-    Every answer is taken to be as informative as that of any voter.
-    """
+    """Return an upper bound of the gain per cost of any voter's vote, per case."""
     asked = np.isfinite(prices)
     if not asked.any():
         return np.zeros(len(mass))
@@ -230,9 +210,5 @@ def _bound_errors(mass: Floats, answers: Floats) -> Floats:
 
 
 def _bound_passed(answers: Floats) -> float:
-    """Return the part of what is not known that a vote can pass on at most.
-
-    A vote that equals a fixed draw with probability e, whatever the state, adds at most 1 - e of
-    what knowing the class would add; where the class is known, both worths are 0.
-    """
+    """Return the largest part of what is unknown about the class that a vote can pass on."""
     return float(1 - answers.min(axis=2).sum(axis=1).min())

@@ -1,8 +1,6 @@
 """The edges reading: the truth is the hub of the voters' graph, and voters depend on each other.
 
-A graph without a truth node is fitted, and what its edges leave unexplained suggests where the
-truth may be. A search from each start changes the graph (`search`), and the network with the
-shortest description of the votes wins. All of it maximizes one pseudo-likelihood (`network`).
+Starts come from what the edges of a graph without a truth node leave unexplained.
 """
 
 from dataclasses import dataclass, replace
@@ -128,10 +126,7 @@ class EdgesFit(NamedTuple):
 
 
 def fit_edges(values: NDArray[np.int8], prior_odds: Floats) -> EdgesFit:
-    """Return the latent Ising model of the votes (items x voters) in the edges reading.
-
-    Every voter gave both answers.
-    """
+    """Return the latent Ising model of the votes (items x voters) in the edges reading."""
     sums, counts = values.sum(axis=0, dtype=np.float64), np.count_nonzero(values, axis=0)
     unbalanced = bool(np.mean(sums**2 / np.maximum(counts, 1)) > UNBALANCED)
     with one_blas_thread():

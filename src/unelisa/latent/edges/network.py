@@ -1,14 +1,10 @@
-"""The voters' network: the priors of its edges, its likelihood, and Newton steps on that.
-
-With W symmetric and z_i the prior odds of an item, all voters' regressions together are one
-pseudo-likelihood with a hidden truth::
+"""The voters' network: the priors of its edges, its pseudo-likelihood, and Newton steps on that.
 
     logit P(f_s = +1 | f_0, other votes) = 2 (b_s + a_s f_0 + sum_t W_st f_t)
-    logit P(f_0 = +1 | votes)            = 2 (theta_0 + z_i / 2 + sum_s a_s f_s)
+    logit P(f_0 = +1 | votes)            = 2 (theta_0 + z_i / 2 + sum_s a_s f_s)     (exact)
 
-The second line is exact for any W. Scores are derivatives of the log-likelihood, that is, minus the
-gradient of the loss. Most edges and most weights are zero (the spike), the others normal around
-+size or -size (the slab); sizes, variances and shares are learned.
+z_i are an item's prior odds. Most edges and weights are zero (the spike), the others normal around
++size or -size (the slab), with learned sizes, variances and shares.
 """
 
 from collections.abc import Collection
@@ -105,11 +101,7 @@ def learn_edge_slab(edges: Floats, information: Floats) -> Slab:
 
 
 def learn_weight_slab(weights: Floats, errors: Floats, rounds: int = 30) -> Slab:
-    """Return the slab of the weights by EM, given their standard errors.
-
-    Its standard deviation is between a tenth and a third of its size, with a prior worth two
-    experts at a fifth.
-    """
+    """Return the slab of the weights by EM, given their standard errors."""
     noise, sizes = errors**2, np.abs(weights)
     significant = sizes[sizes > 3 * errors]
     size = float(np.median(significant)) if len(significant) > 2 else max(float(sizes.max()), 0.3)
@@ -289,10 +281,7 @@ class Newton:
         hessians: list[Singles] | None = None,
         rebuild: Collection[int] = REBUILD,
     ) -> Fit:
-        """Return the fit after at most so many Newton steps; without a posterior, at its own.
-
-        Hessians are computed in the first round unless given, and in the rounds of `rebuild`.
-        """
+        """Return the fit after at most so many Newton steps; without a posterior, at its own."""
         likelihood = self.likelihood
         l1, precision, center = (square[self.pairs] for square in penalty[:3])
         penalty = penalty._replace(l1=l1, precision=precision, center=center)
@@ -343,7 +332,6 @@ class Newton:
     def _minimize(
         self, network: Network, at: Derivatives, hessians: list[Singles], penalty: Penalty
     ) -> Network:
-        """Return the minimum of the quadratic model and its penalty."""
         edge_scores = self.likelihood.edge_scores(at)
         bias_scores = at.residuals.sum(axis=1, dtype=np.float64)
         scores = [
@@ -393,7 +381,6 @@ class Newton:
         return old, predictors
 
     def _price(self, network: Network, penalty: Penalty) -> float:
-        """Return the value of the penalty."""
         edges = network.edges[self.pairs]
         price = penalty.l1 @ np.abs(edges) + penalty.precision @ (edges - penalty.center) ** 2 / 2
         squares = (network.weights - penalty.weight_center) ** 2

@@ -1,8 +1,7 @@
 """The search for the cheapest network with a truth node: where it begins, and its moves.
 
-It begins at the graph without a truth node, whose edges a folded l1 fit finds. What the experts
-share is weaker than the common size of the edges and is left out of that graph: it suggests where
-the truth may be. From each start EM alternates with moves that change the graph.
+What experts share is weaker than most edges, is left out of the graph without a truth node, and so
+suggests where the truth may be.
 """
 
 import math
@@ -77,10 +76,9 @@ def find_edges(
     strengths: tuple[float, ...],
     posterior: Singles | None = None,
 ) -> Network:
-    """Return the network with the edges of its support fitted, most of them to 0.
+    """Return the network with the edges of its support fitted by l1, most of them to 0.
 
-    An l1 fit per strength, without a truth unless its posterior is given. The penalty of a pair is
-    strength sqrt(log p) sd_st, less where its edge is large by now (SCAD).
+    The penalty of a pair is strength sqrt(log p) sd_st, less where its edge is large by now (SCAD).
     """
     n_voters = likelihood.n_voters
     newton = Newton(likelihood, network.support, with_truth=posterior is not None)
@@ -103,10 +101,7 @@ def refit_graph(likelihood: PseudoLikelihood, network: Network) -> Network:
 def grow(
     likelihood: PseudoLikelihood, network: Network, refit: Callable[[Network], Network]
 ) -> Network:
-    """Return the network after joining pairs whose score is the largest of both voters.
-
-    The score must exceed sqrt(2 log #pairs), the expected maximum of as many N(0, 1).
-    """
+    """Return the network after joining pairs whose score is the largest of both voters."""
     n_voters = likelihood.n_voters
     limit = math.sqrt(2 * math.log(max(n_voters * (n_voters - 1) // 2, 1)))
     for _ in range(GROWN):
@@ -217,10 +212,7 @@ class Search:
     def maximize(
         self, network: Network, rounds: int = 2, cycles: int = 2, trial: Mask | None = None
     ) -> Network:
-        """Return the network after EM with slab priors on edges and weights.
-
-        Edges on trial have no slab: the votes must support their size.
-        """
+        """Return the network after EM with slab priors, but not on edges on trial."""
         newton = Newton(self.likelihood, network.support)
         for _ in range(cycles):
             hessians = newton.hessians(self.likelihood.differentiate(network))
@@ -247,9 +239,8 @@ class Search:
     def cost(self, network: Network) -> float:
         """Return the description length of votes and network in nats, which the search minimizes.
 
-        The votes cost their marginal loss; an edge log(n) / 2 and minus the log density of its
-        size under the slab; the choice of the edges #pairs H(#edges / #pairs), with H the entropy;
-        an expert half of log(n) / 2 + log p: it is one parameter of one regression, not of two.
+        The marginal loss; per edge log(n) / 2 and minus its log slab density; #pairs H(#edges /
+        #pairs), H the entropy; per expert half of log(n) / 2 + log p: one regression, not two.
         """
         n_pairs, per_edge = self.n_pairs, math.log(self.likelihood.n_items) / 2
         sizes = np.abs(network.edges[np.triu(network.support, 1)])
@@ -261,12 +252,7 @@ class Search:
         return float(self.likelihood.marginal_loss(network) + edges + graph + price)
 
     def gain(self, network: Network) -> float:
-        """Return by how many nats a network is cheaper than those without a truth node.
-
-        That is the pilot's graph, and its own edges without experts: there weights count by the
-        probability that they are an expert's, since many small ones fit noise. Fewer than three
-        experts gain nothing: a truth that two voters share is an edge between them.
-        """
+        """Return by how many nats a network is cheaper than those without a truth node."""
         probabilities = self.expert_probabilities(network)
         own = network._replace(weights=np.zeros_like(network.weights), field=0.0)
         own = refit_graph(self.likelihood, own)
@@ -277,10 +263,7 @@ class Search:
         return gain if np.count_nonzero(probabilities > 0.5) > 2 else min(gain, 0.0)
 
     def swap(self, network: Network) -> Network:
-        """Return the network after each expert was offered its best alternative edge, on trial.
-
-        A voter whose edge is missing depends on the truth instead; the likelihood decides.
-        """
+        """Return the network after each expert was offered its best alternative edge, on trial."""
         at = self.likelihood.differentiate(network)
         scores = self.likelihood.edge_scores(at)
         directions = np.zeros_like(network.edges)
@@ -297,11 +280,7 @@ class Search:
     def _alternative(
         self, network: Network, s: int, at: Derivatives, scores: Floats
     ) -> tuple[int, float]:
-        """Return the voter whose edge would best replace a_s, and the edge's sign (0: none would).
-
-        A score test on the quadratic model: a_s goes to 0 and the edges of s adapt; the score that
-        is left in W_st is compared with its variance given those edges.
-        """
+        """Return the voter whose edge would best replace a_s by a score test, and its sign."""
         likelihood = self.likelihood
         kept = np.flatnonzero(network.support[s])
         if likelihood.fit_biases:

@@ -35,10 +35,7 @@ class Auto:
 
 
 def choose_solver(problem: L1Problem) -> Solver:
-    """Return the GPU solver for large votes in memory that fit it, else the working-set solver.
-
-    torch is imported only if the votes are large: the import alone takes seconds.
-    """
+    """Return the GPU solver for large votes in memory that fit it, else the working-set solver."""
     n_items, n_voters = problem.votes.shape
     large = problem.blocks.whole and float(n_items) * n_voters**2 >= WORTH
     return torch_solver() if large and _gpu_fits(n_items * n_voters) else WorkingSet()

@@ -1,15 +1,10 @@
 """Every voter's l1-penalized logistic regression: the problem, its solution and its certificate.
 
-For every voter s minimize (3.6), with the sign of its first sum corrected, over theta_s and b_s::
-
     (1/W_s) sum_i w_i log(1 + exp(-2 f_is z_is)) + lambda_s sum_t |theta_st|
     z_is = b_s + sum_{t != s} theta_st f_it
 
-The sum runs over the items on which s voted (f_is != 0), W_s = sum of their weights w_i; b_s is not
-penalized. A missing vote of another voter (0) adds nothing to z.
-
-A constant voter, or one who never voted on an item with positive weight, has no regression: its
-optimum is at infinity. It leaves the design: its row and its column of theta are 0.
+is minimized over theta_s and b_s: (3.6), its first sign corrected, over the items on which s voted,
+W_s the sum of their weights. Constant voters leave the design: their optimum is at infinity.
 """
 
 from collections.abc import Callable, Sequence
@@ -63,7 +58,6 @@ class L1Problem:
         return WholeTable(as_dense(votes)) if isinstance(votes, np.ndarray) else votes
 
     def __post_init__(self) -> None:
-        """Raise `ModelError` unless the problem has a minimizer."""
         n_items, n_voters = self.votes.shape
         for field, shape in {"penalties": (n_voters,), "item_weights": (n_items,)}.items():
             value = getattr(self, field)
@@ -126,10 +120,7 @@ def design_voters(problem: L1Problem) -> NDArray[np.bool_]:
 
 
 def scores(problem: L1Problem, weights: Floats, intercepts: Floats) -> tuple[Floats, Floats]:
-    """Return minus the loss's gradient in theta (row s: voter s) and in b.
-
-    With design entries d_i it is (1/W_s) sum_i w_i d_i (f_is - tanh z_is) over the voter's items.
-    """
+    """Return minus the loss's gradient in theta (row s: voter s) and in b."""
     table = problem.blocks.table("the certificate by definition")
     n_items, n_voters = table.shape
     edges = np.zeros((n_voters, n_voters))
@@ -149,12 +140,7 @@ def scores(problem: L1Problem, weights: Floats, intercepts: Floats) -> tuple[Flo
 
 
 def optimality(problem: L1Problem, weights: Floats, intercepts: Floats) -> Floats:
-    """Return the largest violation of the optimality conditions per voter, in units of lambda_s.
-
-    |score - lambda sign(theta)| where theta is not 0, and the excess of |score| over lambda where
-    it is; |score| for the intercept. In float64, slow, and independent of how a solution was found.
-    Voters outside the design have no conditions.
-    """
+    """Return the largest violation of the optimality conditions per voter, in units of lambda_s."""
     edges, ones = scores(problem, weights, intercepts)
     inside, penalties = design_voters(problem), problem.penalties[:, None]
     moved = np.abs(edges - penalties * np.sign(weights))
@@ -248,11 +234,7 @@ class Rows:
     def curvatures(
         self, batch: Regressions, counts: Integers | None, floors: Floats, sample: int = SAMPLE
     ) -> tuple[Floats, Floats]:
-        """Return the regressions' summed curvatures, see `add_curvatures`, and their mass.
-
-        With `counts` of votes per regression: over about `sample` of them, in float32; with None:
-        over all items, in float64.
-        """
+        """Return the regressions' summed curvatures, see `add_curvatures`, and their mass."""
         precise = counts is None
         strides = np.ones(batch.voters.size, np.int64)
         if counts is not None:
@@ -293,13 +275,7 @@ def take(batch: Regressions, chosen: Integers) -> Regressions:
 
 
 def spread(starts: Integers, chosen: Integers) -> Integers:
-    """Return the places of all entries of the chosen runs, given where every run starts.
-
-    Examples
-    --------
-    >>> spread(np.array([0, 2, 2, 5]), np.array([0, 2]))
-    array([0, 1, 2, 3, 4])
-    """
+    """Return the places of all entries of the chosen runs, given where every run starts."""
     sizes = np.diff(starts)[chosen]
     ends = np.cumsum(sizes)
     return np.repeat(starts[chosen] - ends + sizes, sizes) + np.arange(ends[-1])
@@ -323,11 +299,7 @@ def items_of(block: Block, weights: Floats, rare: Rare = NONE_LISTED) -> Items:
 def measure_moments(
     block: Block, weights: Floats, n_threads: int
 ) -> tuple[Floats, Integers, Floats, Floats]:
-    """Return the sums behind `Moments`.
-
-    sum_i w_i f_is f_it; the counts of votes cast and of votes +1; per voter sum_i w_i |f_is|,
-    sum_i w_i f_is and the counts of +1 and -1 on items of positive weight; and sum_i w_i.
-    """
+    """Return the sums behind `Moments`."""
     items = items_of(block, weights)
     agreements, counts = _count_agreements(items, n_threads)
     if weights.size:
@@ -407,10 +379,7 @@ def measure_curvatures(
     sampling: tuple[Integers, Floats],
     precise: bool,
 ) -> tuple[Floats, Floats]:
-    """Return the regressions' summed curvatures, see `add_curvatures`, and their mass.
-
-    `sampling` holds strides and floors: regression q takes every strides[q]-th chunk of all items.
-    """
+    """Return the regressions' summed curvatures, see `add_curvatures`, and their mass."""
     strides, floors = sampling
     places = place_squares(batch)
     out, mass = np.empty(places[-1]), np.zeros(batch.voters.size)

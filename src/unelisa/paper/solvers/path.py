@@ -1,8 +1,6 @@
 """Paths over the penalty, and the choice along them by the extended BIC.
 
-Each penalty starts from the solution at the one before. The working sets come from the sequential
-strong rule (Tibshirani et al. 2012): a score rarely moves by more than the penalty does. A score
-that did is found by the check, so the rule only saves work.
+Working sets come from the sequential strong rule (Tibshirani et al. 2012), which only saves work.
 """
 
 from dataclasses import dataclass, replace
@@ -91,14 +89,9 @@ def ebic_path(
 ) -> tuple[L1Solution, Floats]:
     """Return the solution at each voter's penalty of least extended BIC, and those penalties.
 
-    As IsingFit (van Borkulo et al. 2014): per voter a path of `n_penalties` from the smallest
-    penalty without edges down to `ratio` of it, and along it the minimum of
-
-        EBIC = 2 loss + k log n + 2 gamma k log(p - 1)
-
-    with k the number of edges, n the voter's items (the sum of their weights) and p the number of
-    voters in the design. A voter stops early when its EBIC has not improved for `patience`
-    penalties. `problem.penalties` is not used.
+    As IsingFit (van Borkulo et al. 2014): EBIC = 2 loss + k log n + 2 gamma k log(p - 1) with k
+    edges, n the voter's items and p voters in the design; the path falls from the smallest penalty
+    without edges to `ratio` of it, and ends when EBIC has not improved for `patience` penalties.
     """
     path = Path.begin(problem)
     moments, voters = path.frame.moments, path.frame.voters

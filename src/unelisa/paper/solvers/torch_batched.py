@@ -1,15 +1,7 @@
 """The GPU solver: all voters' regressions as a few large matrix products.
 
-The steps are those of `working_set`: a quadratic lasso from the second moments gives the start, and
-proximal Newton on small working sets does the rest. But short loops are slow on a GPU. Every pass
-over the items is dense and gives all scores of all voters, so every pass also checks all pairs;
-working sets are padded to one size and their quadratic problems solved in one batch, where an
-infinite limit keeps a coordinate at 0 and a limit of 0 leaves it unpenalized. `torch_sums` explains
-why a pass in halves can be trusted.
-
-A regression that does not converge this way (nested or nearly separable voters) is left to the
-working-set solver on the processor. Without a GPU all of this runs on the processor, slower than
-`working_set`.
+As `working_set`, but every pass is dense and checks all pairs, and working sets are solved in one
+batch. Regressions that do not converge are left to `working_set`.
 """
 
 from dataclasses import dataclass, field
@@ -96,8 +88,7 @@ def minimize(
     """Return the minimizers for c = scores + H x: `scores` are minus the gradients at `x`.
 
     Douglas-Rachford: with u = clip(w, -limit, limit) / stiffness, the minimizer is w - u at the
-    fixed point of w <- w + relaxation (R (c / stiffness + w - 2 u) + u - w). It ends when no score
-    is off by more than the voter's goal, or after `n_steps`.
+    fixed point of w <- w + relaxation (R (c / stiffness + w - 2 u) + u - w).
     """
     stiffness = quadratics.stiffness
     bounds = limits / stiffness
@@ -142,7 +133,7 @@ def gather_squares(matrix: Tensor, members: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Where all regressions stand, on the device; rows are voters."""
+    """The state of all regressions, on the device; rows are voters."""
 
     point: Tensor  # coefficients, parameters as in `torch_sums`
     kkt: Tensor  # certificate, in units of lambda
@@ -207,11 +198,7 @@ class Task:
         return excess.amax(dim=1)
 
     def hessians(self, voters: Tensor, members: Tensor, t: Tensor, thin: int) -> Tensor:
-        """Return the Hessians of the working sets, from t = tanh z of the sampled items.
-
-        The curvature of an item is w |f_s| (1 - t^2). Where all items count 1, its first part is
-        taken from the exact moments, and only the sum of t^2 from the sample.
-        """
+        """Return the Hessians of the working sets, from t = tanh z of the sampled items."""
         items, sample, sampled = self.items, self.samples[thin], t[:, ::thin]
         plain = self.complete and items.weights is None
         squares = gather_squares(self.moments, members) / self.totals[voters, None, None]
@@ -255,10 +242,7 @@ class Walk:
 
     @classmethod
     def begin(cls, voters: Tensor, point: Tensor, predicted: Tensor | None = None) -> "Walk":
-        """Return a walk before its first pass; `predicted` has the scores of all voters.
-
-        These choose the first working sets: far from the optimum, the true scores choose too many.
-        """
+        """Return a walk before its first pass; predicted scores choose the first working sets."""
         violation = torch.full_like(point[:, 0], torch.inf)
         noise, strikes = torch.zeros_like(violation), torch.zeros_like(voters)
         predicted = None if predicted is None else predicted[voters]
@@ -331,11 +315,7 @@ class Walk:
 
 
 def start_point(task: Task, fit_intercept: bool) -> tuple[Tensor, Tensor]:
-    """Return the starting point, and the scores that its model predicts there.
-
-    The loss of voter s is modeled at its null model b = artanh(mean), where every item has the
-    curvature 1 - mean^2; only the second moments are needed.
-    """
+    """Return the starting point, and the scores that its model predicts there."""
     items, n_voters = task.items, task.items.n_voters
     point = torch.zeros_like(task.limits)
     means = (task.moments[:n_voters, n_voters] / task.totals) * float(fit_intercept)
@@ -375,10 +355,7 @@ def solve_items(problem: L1Problem, items: DeviceItems) -> Outcome:
 
 
 def _descend(task: Task, outcome: Outcome, walk: Walk, bits: int) -> None:
-    """Bring the voters to their optimum, updating the outcome: in halves or in float64.
-
-    A coarse walk turns fine as soon as its violations come near the noise of coarse passes.
-    """
+    """Bring the voters to their optimum, updating the outcome: in halves or in float64."""
     real = torch.float64 if bits == DOUBLE else torch.float32
     trial = walk.point
     for _ in range(MAX_PASSES):

@@ -1,15 +1,9 @@
 """Every sum over the items that the GPU solver needs, exact to a stated bound.
 
-The matrix units of a GPU multiply halves (float16) and add in float32. A plain product in halves
-stalls at 1e-3, and long float32 sums drift. Here both are exact: coefficients and tanh z are
-rounded to a grid of 22 bits and split into a high and a low half of 11 bits each; votes are whole
-numbers; so every partial sum over at most 2^13 items is a whole number of grid steps below 2^24,
-which float32 represents exactly. Runs of 2^13 items are added up in float64. The only error is the
-rounding of tanh z, see `DeviceItems.noise`. Far from the optimum the high halves alone suffice, at
-half the cost; tighter goals use a float64 pass.
-
-Parameters are the voters, then the intercept, then zeros up to a multiple of 8, as the matrix units
-require.
+A GPU's matrix units multiply halves and add in float32, which drifts. So coefficients and tanh z
+are rounded to a grid of 22 bits and split into two halves of 11 bits: partial sums over at most
+2^13 items are whole numbers of steps below 2^24, exact in float32, and are added up in float64. The
+only error is the rounding of tanh z, see `DeviceItems.noise`.
 """
 
 import warnings
@@ -78,10 +72,7 @@ class DeviceItems:
         return -(-(self.n_voters + 1) // 8) * 8
 
     def chunks(self) -> Iterator[tuple[int, int, Tensor]]:
-        """Yield first item, last item and design (parameters x items) of one chunk after another.
-
-        On a GPU with enough memory they are kept for the next pass.
-        """
+        """Yield first item, last item and design (parameters x items), kept if memory allows."""
         run = min(RUN, -(-max(self.n_items, 1) // 8) * 8)
         length = max(1, CHUNK // self.n_parameters // run) * run
         for low in range(0, self.n_items, length):
@@ -127,11 +118,7 @@ class DeviceItems:
     def scores(
         self, voters: Tensor, point: Tensor, complete: bool, bits: int
     ) -> tuple[Tensor, Tensor]:
-        """Return sum_i w_i |f_is| tanh(z_is) d_ij, voters x parameters, and the sampled tanh z.
-
-        `point` holds the voters' coefficients, on the grid of `bits` bits; `complete`: nobody
-        abstained.
-        """
+        """Return sum_i w_i |f_is| tanh(z_is) d_ij, voters x parameters, and the sampled tanh z."""
         sums = torch.zeros_like(point)
         sampled = []
         parts = [part.to(self.half) for part in split_coefficients(point, bits)]
@@ -153,9 +140,8 @@ class DeviceItems:
     def noise(self, totals: Tensor, bits: int) -> Tensor:
         """Return a bound per voter on the error of a mean score from such a pass.
 
-        With u = 2^-24: z is rounded once, which moves tanh z by .45 u; tanh itself errs by 2 units
-        in the last place, 2 u; the grid of tanh z by half a step, 2 u with both halves (of the
-        largest weight). Item weights add a rounding.
+        With u = 2^-24: rounding z moves tanh z by .45 u, tanh errs by 2 u, its grid by 2 u with
+        both halves (of the largest weight); item weights add a rounding.
         """
         if bits == DOUBLE:
             return torch.zeros_like(totals)
@@ -164,11 +150,7 @@ class DeviceItems:
 
 
 def round_to_grid(point: Tensor, bits: int) -> Tensor:
-    """Return the coefficients rounded to the grid of `bits` bits, where their halves are exact.
-
-    The step of a row's grid is a power of 2, `bits` bits below its largest entry, which counts as
-    at least 1/8, so that high halves are normal float16 numbers.
-    """
+    """Return the coefficients rounded to the grid of `bits` bits, where their halves are exact."""
     if bits == DOUBLE:
         return point
     largest = point.abs().amax(dim=1, keepdim=True).clamp_min(2.0**-3)

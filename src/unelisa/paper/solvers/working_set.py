@@ -1,9 +1,7 @@
 """The fast solver: all voters' regressions together, each on a small working set of voters.
 
-All voters share one design and its second moments, counted once. Without touching the items again,
-these give a quadratic lasso per voter: its start and its working set. Proximal Newton solves each
-working set; one streaming matrix product then checks all voters against all others, and violators
-join the working sets. docs/performance.md has the costs.
+A quadratic lasso from shared second moments gives the start; proximal Newton solves each working
+set; one streaming matrix product then checks all pairs, and violators join.
 """
 
 from collections.abc import Callable
@@ -92,7 +90,7 @@ class Frame:
 
 @dataclass
 class Estimate:
-    """Where all regressions stand; rows are voters."""
+    """The state of all regressions; rows are voters."""
 
     weights: Floats
     intercepts: Floats
@@ -133,11 +131,7 @@ class WorkingSet:
 
 
 def start_estimate(frame: Frame) -> Estimate:
-    """Return the starting point and the first working sets, from the moments alone.
-
-    The loss of voter s is modeled at its null model, where every item has the curvature
-    1 - mean^2; the intercept is projected out of the design.
-    """
+    """Return the starting point and the first working sets, from the moments alone."""
     moments, n_voters = frame.moments, frame.rows.n_voters
     firsts, means = moments.firsts * frame.fit_intercept, moments.means * frame.fit_intercept
     covariance = moments.agreement - np.outer(firsts, firsts)
@@ -161,11 +155,7 @@ def start_estimate(frame: Frame) -> Estimate:
 
 
 def _model_losses(frame: Frame) -> Floats:
-    """Return gain, curvature, penalty and pull of every voter's quadratic model, see `start_all`.
-
-    Without intercepts a one-sided voter is modeled where z = arctanh(mean) on every item, which its
-    neighbors must make up: the pull is curvature * z - mean.
-    """
+    """Return gain, curvature, penalty and pull of every voter's model, see `start_all`."""
     moments = frame.moments
     means = np.where(frame.fit_intercept | (np.abs(moments.means) > ONE_SIDED), moments.means, 0.0)
     curvature = np.maximum(1 - means**2, 1e-2)
@@ -187,13 +177,7 @@ def keep_largest(
 
 
 def split_voters(frame: Frame, estimate: Estimate, voters: Integers) -> list[Integers]:
-    """Return the voters in batches, the same for any number of threads.
-
-    At most 256 voters: the product of residuals and votes then runs at nine tenths of full speed
-    (75 voters: seven tenths). Fewer where large working sets would need large Hessians. Small
-    problems make one batch, those that take seconds four. Where the items are in several blocks,
-    the threads share these instead, and voters make few passes.
-    """
+    """Return the voters in batches of at most 256, the same for any number of threads."""
     n_voters = frame.rows.n_voters
     work = frame.rows.n_items * n_voters**2 if frame.rows.blocks.whole else 0
     n_batches = 1 if work < 1e8 else 2 if work < 1e10 else 4
@@ -230,10 +214,7 @@ def solve_batch(frame: Frame, estimate: Estimate, voters: Integers) -> Regressio
 
 
 def descend(frame: Frame, batch: Regressions) -> tuple[State, Sums]:
-    """Return the batch at its optimum, and the last sums: proximal Newton on the working sets.
-
-    The batch is overwritten with trial points. Regressions leave as they are done.
-    """
+    """Return the batch at its optimum, and the last sums; it is overwritten with trial points."""
     state = begin_state(
         batch,
         place_squares(batch),
@@ -261,7 +242,6 @@ def descend(frame: Frame, batch: Regressions) -> tuple[State, Sums]:
 def _evaluate(
     frame: Frame, batch: Regressions, chosen: Integers, precise: bool, sums: Sums
 ) -> Sums:
-    """Return the sums with those of the chosen regressions at their trial points."""
     found = frame.rows.scores(take(batch, chosen), precise)
     if chosen.size == batch.voters.size:
         return found
@@ -274,11 +254,9 @@ def _evaluate(
 def _rebuild(frame: Frame, batch: Regressions, state: State, chosen: Integers) -> None:
     """Write the chosen regressions' Hessians at their accepted points.
 
-    Quick ones take a sample of the items; where nobody abstained it corrects the exact second
-    moments. One-sided voters have little curvature left after such a correction: for them it is
-    sampled itself, on four times the items. Careful ones take all items, with a curvature of at
-    least a tenth of the violation: where items are saturated on the wrong side their loss is
-    linear, and a Newton step unbounded.
+    Quick ones from sampled items: the exact second moments, corrected where nobody abstained, but
+    not for one-sided voters, who have little curvature left after that. Careful ones from all
+    items, with a curvature of at least a tenth of the violation, so that steps are bounded.
     """
     moments = frame.moments
     careful = state.careful[chosen] == 1
@@ -306,11 +284,7 @@ def check_all(frame: Frame, estimate: Estimate, batch: Regressions) -> Integers:
 
 
 def check_outside(frame: Frame, estimate: Estimate, batch: Regressions, scores: Floats) -> Integers:
-    """Extend the batch's certificates to all voters; return who got new members.
-
-    Outside the working sets only a score and a bound on its error are known. The bound counts as
-    violation: what it cannot decide joins the working set, where float64 decides, the worst first.
-    """
+    """Extend the batch's certificates to all voters; return who got new members."""
     voters = batch.voters
     penalties = frame.penalties[voters, None]
     noise = np.asarray(bound_batch(batch, min(512, frame.rows.n_items)))[:, None]
