@@ -65,7 +65,8 @@ def test_the_figures_are_those_of_the_benchmark():
     told = (
         f"From a DuckDB file with {found['patients']:,} simulated patients to the posterior of "
         f"every patient takes {cpu:.1f} s of CPU and {near['peak_mb'] / 1000:.1f} GB, on "
-        f"PostgreSQL {far['load_to_posterior_seconds']:.0f} s on the clock with the load of all tables"
+        f"PostgreSQL {far['load_to_posterior_seconds']:.0f} s on the clock with the load of all "
+        "tables"
     )
     assert told in " ".join(PAGE.split())
 
