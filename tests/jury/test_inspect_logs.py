@@ -33,6 +33,12 @@ def test_a_table_of_samples_says_the_same_as_a_file_and_as_a_frame(logs, said, t
     assert said(tmp_path / "samples.parquet") == VOTES
 
 
+def test_the_models_of_a_role_are_a_panel(logs):
+    jury = read_jury(logs / "inspect-0.3.285-role.eval")
+    names = [f"model_graded_qa/mockllm/{name}" for name in ("first", "fourth", "second", "third")]
+    assert jury.voters.tolist() == names
+
+
 def test_partial_is_a_class_between_unless_a_cut_decides(logs, tmp_path, said):
     log = json.loads((logs / "inspect-log-v2.json").read_text())
     log["samples"][2]["scores"]["strict"]["value"] = "P"

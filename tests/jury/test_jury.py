@@ -31,6 +31,7 @@ EXPECTED = {
     "langsmith-feedback-0.14.jsonl": "langsmith",
     "mlflow-traces-3.17.jsonl": "mlflow",
     "openai-evals-3.0.jsonl": "openai-evals",
+    "openai-evals-output-items-v1.jsonl": "openai-evals",
     "opik-test-results-1.9.json": "opik",
     "opik-traces-1.9.json": "opik",
     "prodigy-1.18.jsonl": "prodigy",
@@ -39,15 +40,20 @@ EXPECTED = {
 }
 
 
-ARCHIVES = {"inspect-0.3.285-panel-edited.eval", "inspect-0.3.285-collect.eval"}
+ARCHIVES = {
+    "inspect-0.3.285-panel-edited.eval",
+    "inspect-0.3.285-role.eval",
+    "inspect-0.3.285-collect.eval",
+}
 
 
+MINIMAL = {"label-studio-min-1.20.json"}  # so flat that it is also read as records, if declared
 PAIRS = {"mt-bench-2023.jsonl", "mt-bench-pairs-2023.jsonl", "langsmith-pairwise-0.14.jsonl"}
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.VotesWarning")
 def test_every_example_is_recognized_by_its_content(logs, tmp_path):
-    assert {path.name for path in logs.iterdir()} == {*EXPECTED, *ARCHIVES, *PAIRS}
+    assert {path.name for path in logs.iterdir()} == {*EXPECTED, *ARCHIVES, *PAIRS, *MINIMAL}
     assert {*EXPECTED.values(), "pairs"} == set(SOURCES)
     for name, source in EXPECTED.items():
         copy = tmp_path / "log"  # no extension

@@ -14,6 +14,7 @@ from unelisa.jury.panel import (
     compare_with_gold,
     compute_alpha,
     compute_fleiss,
+    compute_kappa,
     count_classes,
     describe_jury,
     exceeds_chance,
@@ -186,6 +187,16 @@ def draw(n=300, judges=5, accuracy=0.8, seed=0):
     right = rng.random((n, judges)) < accuracy
     said = np.where(truth[:, None] == right, 1, -1)
     return Votes.of(np.where(rng.random(said.shape) < 0.1, np.nan, said), coding="pm1"), truth
+
+
+def test_coefficients_by_hand():
+    """Votes 0 0 1, 1 1 1, 2 1 2 and 0 2 on four items."""
+    counts = np.array([[2, 1, 0], [0, 3, 0], [0, 1, 2], [1, 0, 1]], dtype=float)
+    assert compute_alpha(counts) == pytest.approx(3 / 13)
+    assert compute_alpha(counts, ordered=True) == pytest.approx(1 / 11)
+    assert compute_fleiss(counts[:3]) == pytest.approx((5 / 9 - 11 / 27) / (1 - 11 / 27))
+    one, other = np.array([[0, 1, 2, 0], [0, 1, 1, 2]], dtype=np.int8)
+    assert compute_kappa(one, other, (0, 1, 2)).value == pytest.approx(3 / 11)
 
 
 def test_fleiss_own_example():

@@ -67,6 +67,25 @@ def test_intervals_hold_and_judges_who_repeat_others_count_for_less():
     assert np.mean(held) > 0.7
 
 
+def test_many_judges_of_few_comparisons_do_not_inflate_strengths():
+    slopes, truth = [], STRENGTHS
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        judge = np.repeat(np.arange(100), 40)
+        first = rng.integers(0, 4, len(judge))
+        second = (first + rng.integers(1, 4, len(judge))) % 4
+        trust = rng.normal(1, 0.4, 100)
+        trust /= trust.mean()
+        z = trust[judge] * (truth[first] - truth[second])
+        winner = np.where(rng.random(len(z)) < 1 / (1 + np.exp(-z)), 0, 1)
+        names, unknown = [f"j{j}" for j in range(100)], np.full(len(z), np.nan)
+        rows = np.arange(len(z)), judge, first, second, winner
+        board = rank_systems(Preferences(["a", "b", "c", "d"], names, *rows, unknown))
+        found = np.array([row.estimate.value for row in sorted(board.systems)])
+        slopes.append(found @ truth / (truth @ truth))
+    assert np.mean(slopes) == pytest.approx(1, abs=0.05)
+
+
 def test_one_judge_with_strong_views_of_its_own_does_not_decide():
     views = np.zeros((len(TRUST), 4))
     views[0] = -4 * STRENGTHS + [0, 4, -4, 0]

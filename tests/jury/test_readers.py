@@ -160,20 +160,11 @@ def test_numbers_stars_and_trees(value, label, said, tmp_path):
     assert said(tmp_path / "tasks.json", coding=coding) == {("1", "1"): label}
 
 
-def test_minimal_exports(said, tmp_path):
-    rows = [
-        {
-            "text": "Xylophon7",
-            "id": 1,
-            "q": label,
-            "annotator": who,
-            "annotation_id": who,
-            "lead_time": 1,
-        }
-        for who, label in ((1, "good"), (2, "bad"))
-    ]
-    (tmp_path / "min.json").write_text(json.dumps(rows))
-    assert said(tmp_path / "min.json") == {("1", "1"): "good", ("1", "2"): "bad"}
+def test_minimal_exports(logs, said):
+    path = logs / "label-studio-min-1.20.json"
+    assert said(path) == {
+        ("1", "1"): 4, ("1", "2"): 3, ("2", "1"): 2, ("2", "2"): 1,
+    }  # fmt: skip
 
 
 def test_accept_is_pass_and_ignore_an_abstention(logs, said):
@@ -231,6 +222,14 @@ def test_answers_to_one_example_and_corrections_and_failures(logs):
     assert jury.items.tolist() == [f"{x} / ex-1" for x in experiments]
     assert len(set(jury.questions.values())) == 1
     assert jury.gold == {f"{experiments[0]} / ex-1": "fail"}
+
+
+def test_an_error_beside_the_score_is_a_failure(logs, tmp_path):
+    feedback = (logs / "langsmith-feedback-v1.jsonl").read_text().splitlines()
+    failed = {**json.loads(feedback[0]), "error": True}
+    (tmp_path / "feedback.jsonl").write_text("\n".join([json.dumps(failed), *feedback[1:]]))
+    with pytest.warns(VotesWarning, match="abstentions .1.*the evaluator failed"):
+        read_jury(tmp_path / "feedback.jsonl")
 
 
 def test_preference_groups_are_preferences(logs):
@@ -314,3 +313,18 @@ def test_events_without_a_spec_name_the_sample(said, tmp_path):
     path = tmp_path / "log.jsonl"
     path.write_text('{"sample_id": "s.0", "type": "match", "data": {"correct": true}}\n')
     assert said(path) == {("s.0", "match"): "pass"}
+
+
+def test_output_items_of_the_api_name_their_graders(logs):
+    with pytest.warns(VotesWarning, match="'kind-2a' 1 .the sample has an error"):
+        jury = read_jury(logs / "openai-evals-output-items-v1.jsonl")
+    assert spell(jury) == {
+        ("gpt-5 / 0", "strict-1f"): "pass",
+        ("gpt-5 / 0", "kind-2a"): "pass",
+        ("gpt-5-mini / 0", "strict-1f"): "pass",
+        ("gpt-5-mini / 0", "kind-2a"): "pass",
+        ("gpt-5-mini / 1", "strict-1f"): "fail",
+        ("gpt-5-mini / 1", "kind-2a"): "pass",
+    }
+    assert jury.checks == {"exact-3c": (3, 4)}
+    assert "Xylophon7" not in str(jury.items)

@@ -20,7 +20,8 @@ _USERS, _STATUS, _AGENT = ".responses.users", ".responses.status", ".suggestion.
 
 def fits(record: Record) -> bool:
     """Return whether a record has fields and responses, or flattened ones."""
-    return {"fields", "responses"} <= record.keys() or any(key.endswith(_USERS) for key in record)
+    flat = any(key.endswith((_USERS, _AGENT)) for key in record)
+    return flat or {"fields", "responses"} <= record.keys()
 
 
 def read(records: Iterable[Record]) -> Iterator[Verdict]:

@@ -14,6 +14,7 @@ _LETTERS = frozenset("CIPN")
 # why a score is missing although the scorer worked: the model under test gave nothing to score
 _NOTHING = frozenset(("refusal", "no_response", "invalid_response_format"))
 _UNEDITED = "UNCHANGED"
+_GRADED, _ROLE = "model_graded", "grader"  # scorers that use the models of a role, and which
 _DIGEST = 8  # characters
 _COMPARED = 200  # characters of a sample's input that distinguish two data sets
 
@@ -76,10 +77,12 @@ def _read_sample(sample: Record, about: Record, panels: dict[str, list[str]]) ->
 
 
 def _list_panels(about: Record) -> dict[str, list[str]]:
-    found = {}
+    found, roles = {}, take_object(about, "model_roles")  # several models may have one role
     for scorer in take_objects(about, "scorers"):
         options, name = take_object(scorer, "options"), str(scorer.get("name"))
         parts = options.get("model")
+        if parts is None and name.startswith(_GRADED):
+            parts = roles.get(str(options.get("model_role", _ROLE)))
         if not isinstance(parts, list):
             parts = [
                 part.get("params", {}).get("model") or part.get("name")

@@ -29,7 +29,7 @@ def read(records: Iterable[Record]) -> Iterator[Entry]:
         again = None if record.get(_ITEMS[0]) is None else record.get("run_id")
         place = record.get("session_id"), None, record.get("reference_dataset_id"), again
         item = require(record, _ITEMS)
-        failed = take_object(record, "extra").get("error")
+        failed = record.get("error") or take_object(record, "extra").get("error")
         mark = Failed("the evaluator failed") if failed else take_first(record, _MARKS)
         yield Verdict(item, _name_judge(record), mark, *place)
         correction = record.get("correction")

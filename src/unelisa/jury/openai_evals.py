@@ -1,28 +1,33 @@
-"""OpenAI evals: the log of events that `oaieval` records; an eval is a judge."""
+"""OpenAI evals: events of `oaieval`, where an eval is a judge, and output items of the API."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from unelisa.jury.documents import Record, require, take_list, take_object
+from unelisa.jury.documents import Record, require, take_list, take_object, take_objects
 from unelisa.jury.grades import Failed
-from unelisa.jury.verdicts import Verdict
+from unelisa.jury.verdicts import Check, Entry, Verdict
 
 _MARKS = ("correct", "score", "choice")  # the first of these that an event holds
 _EVENTS = ("match", "metrics")
+_ITEM = "eval.run.output_item"
+_CODE = ("string", "text", "python")  # how the types of graders begin that are not models
 _INVALID = "__invalid__"  # the grader's choice could not be read
 
 
 def fits(record: Record) -> bool:
-    """Return whether a record begins a log of events."""
-    return "spec" in record or {"sample_id", "type", "data"} <= record.keys()
+    """Return whether a record begins a log of events, or is an output item."""
+    event = "spec" in record or {"sample_id", "type", "data"} <= record.keys()
+    return event or record.get("object") == _ITEM
 
 
-def read(records: Iterable[Record]) -> Iterator[Verdict]:
-    """Yield the verdicts of events; what is judged, and by which eval, precedes them."""
+def read(records: Iterable[Record]) -> Iterator[Entry]:
+    """Yield the verdicts; what is judged, and by which eval, precedes events."""
     about: Record = {}
     for record in records:
         if "spec" in record:
             about = take_object(record, "spec")
+        elif record.get("object") == _ITEM:
+            yield from _read_item(record)
         elif record.get("type") in _EVENTS:
             data = take_object(record, "data")
             mark = next((data[key] for key in _MARKS if key in data), None)
@@ -43,3 +48,17 @@ def _name_item(record: Record, about: Record) -> tuple[Any, Any]:
     if not isinstance(file, str):
         return sample, about.get("base_eval")
     return f"{file} {str(sample).rpartition('.')[2]}", file
+
+
+def _read_item(record: Record) -> Iterator[Entry]:
+    """Yield what the graders say of an output item; graders that are code are checks."""
+    item, task = require(record, ("datasource_item_id",)), record.get("eval_id")
+    sample = take_object(record, "sample")
+    failed = take_object(sample, "error").get("message")
+    for result in take_objects(record, "results"):
+        name, passed = str(require(result, ("name",))), result.get("passed")
+        if str(result.get("type")).startswith(_CODE):
+            yield Check(name, passed)
+            continue
+        mark = Failed("the sample has an error") if failed else passed
+        yield Verdict(item, name, mark, sample.get("model"), None, task, record.get("run_id"))

@@ -14,6 +14,12 @@ of all judges by a normal prior, and the fit is the posterior's mode by Fisher s
 of views is estimated (MacKay's evidence): |d|^2 / (number of d that the comparisons determine). As
 views are in units of r_j, a judge with strong views of its own is still one judge of many.
 
+At the mode of all parameters strengths are too large, as what single judges have of their own fits
+their errors too, most with many judges of few comparisons each. A step of EM along the scale s
+of the strengths integrates it out, with H_b the information on it and c the curvature of
+the log posterior, maximized over it, along s: ds = -(d log det H_b / ds) / 2c. Reliabilities follow
+a change of s, and strengths change by as much as remains.
+
 A question is a cluster: what several judges say of the same answers is not independent, so that
 with g_q the gradient of question q and H the information, the errors' covariance is::
 
@@ -54,6 +60,7 @@ SPREAD = {
 FLAT = 5.0  # of strengths and of what all judges share
 STEPS, SETTLED = 200, 1e-8
 ROUNDS, NEAR, LEAST_SPREAD = 20, 0.05, 1e-4  # of estimates of the variance of views
+BIT, MOST_SHRUNK = 1e-3, 0.5  # of the scale, to differentiate by it, and the longest step
 LEAST_JUDGES, MOST_VIEWS = 3, 600  # who have views of their own, and how many views
 COMMON = 20  # comparisons that two judges share, below which nothing is said of their errors
 KIN = 0.3  # correlation of errors beyond the median from which two judges are of one family
@@ -149,6 +156,7 @@ def rank_systems(votes: Preferences) -> Leaderboard:
         weights, kin = weigh_judges(votes, fit.residuals())
         if weights.min() < 1:
             fit = _fit_best(votes, weights)
+    fit.integrate()
     return _describe(votes, fit, weights, kin)
 
 
@@ -208,6 +216,23 @@ class _Fit:
         """Return Laplace's log evidence, but for a constant."""
         _, log_size = np.linalg.slogdet(self.differentiate()[1])
         return self.value(self.at) + float(np.log(self.precision).sum() - log_size) / 2
+
+    def integrate(self) -> None:
+        """Shrink strengths to where they are with what judges have of their own integrated out."""
+        n, own, mode, sizes = len(self.votes.systems), self.block["reliability"], self.at, []
+        single = np.ones(len(mode), dtype=np.bool_)
+        single[:n] = single[self.block["length"]] = False
+        path, among = np.zeros(len(mode)), np.ix_(single, single)
+        path[:n] = mode[:n] - mode[:n].mean()
+        for end in (BIT, -BIT):
+            self.at = mode + end * path
+            sizes.append(np.linalg.slogdet(self.differentiate()[1][among])[1])
+        self.at = mode.copy()
+        information = self.differentiate()[1]
+        path[single] = -np.linalg.solve(information[among], information[single] @ path)
+        curvature = max(float(path @ information @ path), 1e-9)
+        step = np.clip((sizes[1] - sizes[0]) / (4 * BIT * curvature), -MOST_SHRUNK, 0)
+        self.at[:n] *= np.exp(step * max(1 + path[own].mean() / mode[own].mean(), 0))
 
     def climb(self) -> None:
         """Go to the mode by Fisher scoring, with halved steps where one overshoots."""
