@@ -1,6 +1,7 @@
 """The default beside Dawid and Skene's EM, ours and crowd-kit's, and how its cost grows with votes.
 
-    python benchmarks/default.py                     every part, into results/default.json
+    python benchmarks/default.py                     every part, into results/default.json and
+                                                     docs/scaling.md
     python benchmarks/default.py --parts growth      one part
 
 peers   LatentIsing and DawidSkene beside crowd-kit's DawidSkene, on the same votes
@@ -25,6 +26,9 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 from scaling import describe_machine
+
+from studies.markdown import fill_marks
+from studies.pages.scaling import DEFAULT_PARTS
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "default.json"
@@ -146,6 +150,9 @@ def main():
     for part in asked.parts:
         report[part] = {"machine": describe_machine(), "found": PARTS[part](asked.rounds)}
         RESULTS.write_text(json.dumps(report, indent=2) + "\n")
+    if {"peers", "growth"} <= set(report):
+        parts = {name: table(report) for name, table in DEFAULT_PARTS.items()}
+        fill_marks(HERE.parent / "docs" / "scaling.md", parts)
 
 
 if __name__ == "__main__":

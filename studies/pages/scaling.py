@@ -1,7 +1,9 @@
-"""The tables of docs/scaling.md, from the results of benchmarks/scaling.py."""
+"""The tables of docs/scaling.md, from the results of benchmarks/scaling.py and default.py."""
 
 from pathlib import Path
 from statistics import median
+
+import numpy as np
 
 from studies.markdown import fill_marks, markdown_table
 from studies.records import Json
@@ -9,6 +11,7 @@ from studies.records import Json
 CLUSTER = 1_000_000_000  # items of the worked plan
 CORES = 64
 METHODS = ("UnElisa", "LatentIsing")
+OURS = ("LatentIsing", "DawidSkene")  # timed beside crowd-kit
 
 
 def growth_table(report: Json) -> str:
@@ -107,13 +110,53 @@ def machine_line(report: Json) -> str:
     )
 
 
+def long_line(report: Json) -> str:
+    """Return what a long table costs on two workers, beside the same table in memory."""
+    long = report["long"]
+    memory, workers = long["memory"], long["workers"]
+    return (
+        f"A long table of {long['votes']:,} votes in Parquet files, read by two Dask workers "
+        f"limited to 1 GB each, takes {workers['cpu']:.0f} s of CPU (reading, fit and labels, "
+        f"scheduler included), {workers['cpu'] / memory['cpu']:.1f} times as much as in memory "
+        f"({memory['cpu']:.0f} s); each worker used at most {max(workers['worker_mb']) / 1000:.2f} "
+        f"GB. Of the {workers['items']:,} labels {workers['labels_that_differ']:,} differ, and "
+        f"probabilities by at most {workers['largest_difference']:.0e}."
+    )
+
+
+def peers_table(report: Json) -> str:
+    """Return the seconds of our methods beside crowd-kit's on the same votes."""
+    header = ["votes, classes", "crowd-kit's Dawid-Skene"]
+    header += [x for name in OURS for x in (f"`{name}`", "ratio")]
+    rows = []
+    for one in report["peers"]["found"]:
+        theirs = one["crowd-kit"]
+        row = [f"{one['votes']:,}, {one['classes']}", f"{theirs:.2f} s"]
+        rows.append(row + [x for n in OURS for x in (f"{one[n]:.2f} s", f"{one[n] / theirs:.2f}")])
+    return markdown_table(header, rows)
+
+
+def votes_table(report: Json) -> str:
+    """Return how the seconds of a fit grow with the votes, and the exponent of `LatentIsing`."""
+    found = report["growth"]["found"]
+    votes, seconds = found["votes"], found["seconds"]
+    rows = [
+        [f"{n:,}", *(f"{seconds[name][k]:.2f} s" for name in OURS)] for k, n in enumerate(votes)
+    ]
+    (slope, _), ours = np.polyfit(np.log(votes), np.log(seconds[OURS[0]]), 1), OURS[0]
+    table = markdown_table(["votes", *(f"`{name}`" for name in OURS)], rows)
+    return f"{table}\n\nThe exponent of votes in the seconds of `{ours}` is {slope:.2f}."
+
+
 PARTS = {
     "growth": growth_table,
     "places": places_table,
     "dask": dask_line,
+    "long": long_line,
     "plan": plan_table,
     "machine": machine_line,
 }
+DEFAULT_PARTS = {"peers": peers_table, "votes": votes_table}  # from results/default.json
 
 
 def write_scaling(report: Json, page: Path) -> None:

@@ -37,6 +37,11 @@ def test_the_page_on_scaling_is_what_was_measured(name):
     assert_shown("scaling", name, scaling.PARTS[name](load("scaling")))
 
 
+@pytest.mark.parametrize("name", scaling.DEFAULT_PARTS)
+def test_the_default_beside_crowd_kit_is_what_was_measured(name):
+    assert_shown("scaling", name, scaling.DEFAULT_PARTS[name](load("default")))
+
+
 def test_both_methods_are_timed_on_the_same_votes():
     report = load("scaling")
     sizes = [[(x["items"], x["voters"]) for x in report["growth"][m]] for m in scaling.METHODS]

@@ -76,23 +76,11 @@ def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     shares = options.read_promise(error, confidence)
     model, votes = open_model(files[0], files[1:], form, 1)
     screen = run.screen(out, draw)
-    asked: dict[str, Any] = {"looks": looks}
     if gold is None:
-        part = None if share is None else options.read_share("--share", share)
-        with busy("planning"):
-            wanted: Any = {"loss": loss, "share": part}
-            plan = plan_certification(model, votes, *shares, **(wanted | asked))
-            drawn = draw_gold(model, votes, shares[0], seed=seed, **wanted)
-        asked_about = drawn.items[: TWICE * plan[-1].answers]
-        with run.files() as written:
-            written.write_csv(draw, COLUMNS_DRAWN, ((x, "", drawn.design) for x in asked_about))
-            written.write_json(run.json, {"plan": [row._asdict() for row in plan]})
-        scale, unit = (1, "") if loss == "squared" else (100, "%")
-        _show_plan(screen, plan, f"{scale * shares[0]:g}{unit}")
-        tell_written(screen, draw, run.json)
+        _plan(model, votes, shares, (loss, share, looks), (draw, seed, run))
         return
     known = read_sample(gold, votes, DrawnTable)
-    asked |= {"per": per, "loss": loss}
+    asked: dict[str, Any] = {"looks": looks, "per": per, "loss": loss}
     asked["drawn"] = read_design(gold) if gold_drawn == RANDOM else gold_drawn
     with busy("certifying"):
         found = certify_labels(model, votes, known, *shares, **asked)
@@ -112,8 +100,29 @@ def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         raise typer.Exit(NOT_CERTIFIED)
 
 
+def _plan(
+    model: Any,
+    votes: Any,
+    shares: tuple[float, float],
+    asked: tuple[str, str | None, Any],
+    drawing: tuple[Path | None, int, options.RunForm],
+) -> None:
+    """Say how many answers certify how much, and draw the items to be answered."""
+    (loss, share, looks), (draw, seed, run) = asked, drawing
+    wanted: Any = {"loss": loss, "share": share and options.read_share("--share", share)}
+    with busy("planning"):
+        plan = plan_certification(model, votes, *shares, looks=looks, **wanted)
+        drawn = draw_gold(model, votes, shares[0], seed=seed, **wanted)
+    asked_about = drawn.items[: TWICE * plan[-1].answers]
+    with run.files() as written:
+        written.write_csv(draw, COLUMNS_DRAWN, ((x, "", drawn.design) for x in asked_about))
+        written.write_json(run.json, {"plan": [row._asdict() for row in plan]})
+    screen, (scale, unit) = run.screen(draw), (1, "") if loss == "squared" else (100, "%")
+    _show_plan(screen, plan, f"{scale * shares[0]:g}{unit}")
+    tell_written(screen, draw, run.json)
+
+
 def _show_plan(screen: Console, plan: Sequence[Plan], error: str) -> None:
-    """Print how much different numbers of answers would certify, and the last in a sentence."""
     rows = [
         (f"{row.answers:,}", f"{row.certified:.0%}", f"{row.low:.0%} to {row.high:.0%}")
         for row in plan

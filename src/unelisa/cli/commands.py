@@ -1,8 +1,7 @@
 """The command `unelisa`: its commands, their help, and how each of them ends.
 
-A command is imported when it is called, so that `--help` answers at once. Failures become one
-sentence and an exit code. 0: done. 1: a bug in unelisa. 2: bad input, or an output that could not
-be written. 130: interrupted.
+A command is imported when it is called, so that `--help` answers at once. Exit codes: 0 done, 1 a
+bug in unelisa, 2 bad input or output, 130 interrupted.
 """
 
 import os
@@ -82,7 +81,7 @@ class PlainGroup(_PlainHelp, TyperGroup):
 
 
 class _Later(TyperCommand):
-    """Stands for a command until it is called."""
+    """A placeholder for a command until it is called."""
 
     def make_context(self, info_name: str | None, args: list[str], *more: Any, **named: Any) -> Any:
         """Hand over to the command itself."""
@@ -162,7 +161,6 @@ def flush_stdout() -> None:
 
 
 def _explain(error: BaseException) -> tuple[str, int]:
-    """Return the sentence and the exit code of a failure."""
     if _is_interruption(error):
         return INTERRUPTION, INTERRUPTED
     if isinstance(error, UnelisaError):
@@ -191,8 +189,7 @@ def _is_interruption(error: BaseException) -> bool:
 def heed_interruptions() -> Iterator[None]:
     """End the process, with its drafts removed, where Ctrl-C has not stopped the block in time.
 
-    Python handles a signal between two of its own steps, and a kernel or a matrix product is one
-    step, however long. A thread waits beside it.
+    Python handles signals between its own steps, and a kernel is one step, however long.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread receives signals

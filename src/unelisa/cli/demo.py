@@ -79,7 +79,6 @@ def demo(
 
 
 def _show_crowd(screen: Console, outputs: Outputs, inputs: Sequence[Path], force: bool) -> Rows:
-    """Show the job on a crowd of two classes, write its files; return the methods' rows."""
     with busy("drawing votes"):
         drawn = simulate_votes(25, "quarter", "high", random_state=CROWD_SEED)
     votes = replace(drawn.votes, classes=("no", "yes"))
@@ -107,7 +106,6 @@ def _show_crowd(screen: Console, outputs: Outputs, inputs: Sequence[Path], force
 def _show_classes(
     screen: Console, number: int, outputs: Outputs, inputs: Sequence[Path], force: bool
 ) -> Rows:
-    """Show the job on a simulated crowd of K classes; return the methods' rows."""
     with busy("drawing votes"):
         drawn = simulate_classes(number, 30, 600, copies=0.2, missing=0.7, random_state=CLASS_SEED)
     with output_files(force) as files:
@@ -127,7 +125,6 @@ def _show_classes(
 
 
 def _show_cancer(screen: Console) -> Rows:
-    """Compare the methods on medical data; return their rows."""
     cancer = breast_cancer_votes()
     screen.print()
     screen.print(Rule("2. Breast cancer: 30 rules, no diagnosis needed", align="left"))
@@ -140,10 +137,7 @@ def _show_cancer(screen: Console) -> Rows:
 
 
 def breast_cancer_votes() -> KnownLabels:
-    """Return scikit-learn's breast cancer data as votes: a rule per measurement, and the truth.
-
-    A rule says "malignant" where its measurement is above the median of all patients.
-    """
+    """Return scikit-learn's breast cancer data as votes: "malignant" where above the median."""
     from sklearn.datasets import load_breast_cancer
 
     cancer: Any = load_breast_cancer()
@@ -159,7 +153,6 @@ def _known(votes: Votes, truth: Any) -> KnownLabels:
 
 
 def _compare(screen: Console, known: KnownLabels) -> Rows:
-    """Print the methods side by side, and which one is best; return their rows."""
     rows = run_methods(list_methods(known.votes), known, SEED, -1)
     screen.print("", comparison_table(rows, "All methods against the truth"), "", sep="\n")
     best = max(rows, key=lambda row: row["accuracy"] or 0.0)
@@ -173,7 +166,6 @@ def _compare(screen: Console, known: KnownLabels) -> Rows:
 def _fit_crowd(
     screen: Console, crowd: KnownLabels, outputs: Outputs, longest: int | None
 ) -> tuple[Rows, Aggregator, Findings]:
-    """Compare the methods, fit the default, write its files, and print the voters."""
     rows, model = _compare(screen, crowd), options.build_method(options.DEFAULT_METHOD, SEED, -1)
     seconds, _ = fit_model(model, crowd.votes)
     judged = Judged.of(model, crowd.votes)
@@ -213,10 +205,7 @@ def draw_log(system: str, rng: np.random.Generator) -> dict[str, Any]:
 
 
 def own_name() -> str:
-    """Return what to type to call this program again from the same folder.
-
-    Its plain name where the shell finds it; otherwise as it was called this time.
-    """
+    """Return what to type to call this program again from the same folder."""
     called, plain = sys.argv[0], shutil.which("unelisa")
     if Path(called).name == "__main__.py":
         return f"{shlex.quote(sys.executable)} -m unelisa"

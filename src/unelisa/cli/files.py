@@ -80,10 +80,7 @@ class OutputFiles:
         self.write_csv(path, label_columns(judged), label_rows(judged))
 
     def write_csv(self, path: Path | None, header: Sequence[str], rows: Any) -> None:
-        """Write a table that a spreadsheet opens safely, where it is wanted.
-
-        The path - is stdout; one that ends in .gz is compressed.
-        """
+        """Write a table that a spreadsheet opens safely; - is stdout, .gz is compressed."""
         if path == STDOUT:
             write_table(program_output(), header, rows)
         elif path is not None:
@@ -97,10 +94,7 @@ class OutputFiles:
 
 @contextmanager
 def output_files(force: bool = False) -> Iterator[OutputFiles]:
-    """Give the drafts of a command; after an error no file is left behind or changed.
-
-    Without `force`, files are replaced only by the same content, or if unelisa wrote them.
-    """
+    """Give the drafts of a command; after an error no file is left behind or changed."""
     files = OutputFiles()
     try:
         with whole_files() as files.make_draft:
@@ -129,11 +123,7 @@ def check_outputs(
     inputs: Sequence[Path | None] = (),
     force: bool = False,
 ) -> None:
-    """Refuse, before any long work, what cannot become an output file.
-
-    `tables` are written as CSV; one of them, or `json`, may be - for stdout. No output may be one
-    of the `inputs` or lie inside one; `force` permits replacing files that unelisa did not write.
-    """
+    """Refuse, before any long work, what cannot become an output file, or is within an input."""
     if STDOUT in paths or [*tables, json].count(STDOUT) > 1:
         raise ModelError(
             "one table, or --json, can be written to stdout (-); name a file for other outputs"
@@ -174,10 +164,7 @@ def check_output(
 
 
 def is_input(path: Path, source: Path) -> bool:
-    """Return whether writing `path` would change an input: a file, or anything in a folder.
-
-    Links count, also hard ones; - is the file that stdin is redirected from.
-    """
+    """Return whether writing `path` would change an input, also by links or as redirected stdin."""
     with suppress(OSError, ValueError, AttributeError):
         if source == STDOUT:
             return os.path.samestat(os.fstat(sys.stdin.fileno()), path.stat())
@@ -204,10 +191,7 @@ def is_model(path: Path) -> bool:
 
 
 def find_kind(path: Path) -> bytes | None:
-    """Return which kind of unelisa's outputs a file is, None if nothing marks it as one.
-
-    Tables of votes, truth or cohorts have no mark: anybody's look the same.
-    """
+    """Return which kind of unelisa's outputs a file is, None if nothing marks it as one."""
     with path.open("rb") as file:
         start = file.read(_BEGINNING)
         file.seek(max(path.stat().st_size - 128, 0))
@@ -226,7 +210,6 @@ def find_kind(path: Path) -> bytes | None:
 
 
 def _fill_nan(value: Any) -> Any:
-    """Return data for JSON, which knows no NaN: None instead."""
     if isinstance(value, dict):
         return {key: _fill_nan(one) for key, one in value.items()}
     if isinstance(value, list | tuple):

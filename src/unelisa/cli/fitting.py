@@ -218,7 +218,6 @@ def tell_worst(voters: Sequence[dict[str, Any]]) -> str:
 
 
 def _show_share(found: dict[str, Any]) -> str:
-    """Return a share with its interval, as far as they are known."""
     if found["share"] is None:
         return "cannot be estimated"
     if found["low"] is None:

@@ -167,7 +167,6 @@ def _refuse_outputs(*given: Path | None) -> None:
 def _describe(
     model: Aggregator, judged: Judged, panel: Jury, y: Any, how: tuple[int, bool, bool]
 ) -> dict[str, Any]:
-    """Return what the model says about systems and judges, as data that JSON can hold."""
     jobs, show_items, random = how
     truth, kappas, certified = _use_gold(panel, y, jobs, random=random)
     asked = panel.questions
@@ -231,7 +230,6 @@ def _use_gold(
 
 
 def _find_cheaper(model: Aggregator, panel: Jury, gold: Any) -> dict[str, Any]:
-    """Return which judges can be dropped, as data that JSON can hold."""
     found = find_smaller_panel(model, panel, gold)
     return {
         "drop": [str(name) for name in found.dropped],
@@ -301,7 +299,6 @@ def tell_read(panel: Jury, found: dict[str, Any]) -> str:
 
 
 def _show_share(row: dict[str, Any], name: str = "share") -> str:
-    """Return a share with its interval, where there is one."""
     ends = row["low"], row["high"]
     interval = "" if None in ends else f" ({ends[0]:.1%} to {ends[1]:.1%})"
     return f"{figure(row[name], '.1%')}{interval}"

@@ -46,7 +46,6 @@ def show_without_labels(found: Logs, run: RunForm) -> None:
 
 
 def _spell(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row for JSON: an estimate is an object."""
     found = dict(row)
     for key, value in row.items():
         if isinstance(value, Estimate):
@@ -61,7 +60,6 @@ def _describe_ranked(row: Ranked, name: str, counted: str, **more: Any) -> dict[
 
 
 def _rank_pairs(found: Logs) -> tuple[dict[str, Any], list[Table], list[str]]:
-    """Return the leaderboard of preferences as data, tables and sentences."""
     board = rank_systems(Preferences.of(found.panel))
     people = [row for row in found.panel.preferences if row.human]
     others = [row for row in found.panel.preferences if not row.human]
@@ -90,7 +88,6 @@ def _rank_pairs(found: Logs) -> tuple[dict[str, Any], list[Table], list[str]]:
 
 
 def _rank_scores(found: Logs) -> tuple[dict[str, Any], list[Table], list[str]]:
-    """Return the systems by mean quality as data, tables and sentences."""
     board = fit_scores(Scores.of(found.panel))
     data = describe_scores(board)
     judges = [

@@ -1,7 +1,4 @@
-"""Options that several commands share, each declared once, and what they stand for.
-
-A command imports what it needs when it is called, so that its help appears at once.
-"""
+"""Options that several commands share, each declared once, and what they stand for."""
 
 import csv
 import mmap
@@ -54,17 +51,10 @@ _ARGUMENT = re.compile(r"(\w+) ([A-Z[][A-Z|\]. ]*): (.*)")
 
 
 def read_options(documented: str) -> tuple[str, dict[str, Any]]:
-    r"""Return the words of a docstring before its options, and the options by parameter.
+    """Return the words of a docstring before its options, and the options by parameter.
 
-    An option is a line "--out FILE: words", or "settings --set VALUE: words" where the parameter
-    has another name, or "--seed N 0-9: words" for a number within limits; an argument is "votes
-    VOTES: words". A line with a colon at its end begins a panel of the help page.
-
-    Examples
-    --------
-    >>> words, found = read_options("Fit.\n\n--out FILE: Where labels go.\nvotes VOTES: A table.")
-    >>> words, found["out"].metavar, found["out"].help, found["votes"].help
-    ('Fit.', 'FILE', 'Where labels go.', 'A table.')
+    An option is a line "--out FILE: words", or "settings --set VALUE: words", or "--seed N 0-9:
+    words"; an argument is "votes VOTES: words". A line that ends in a colon begins a panel.
     """
     words: list[str] = []
     entries: list[tuple[str | None, str]] = []
@@ -97,7 +87,6 @@ def _read_entry(panel: str | None, line: str) -> tuple[str, Any]:
 
 
 def _limit_memory(context: typer.Context, size: str | None) -> str | None:
-    """Set the limit until the command ends."""
     context.with_resource(limit_memory(size))
     return size
 
@@ -134,11 +123,10 @@ _SHARED["memory"].envvar, _SHARED["memory"].callback = VARIABLE, _limit_memory
 
 
 def takes_form(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command as Typer takes it: every option is a parameter with its help.
+    """Return a command as Typer takes it: each option is a parameter with its help.
 
-    The help stands in the docstring of the command, in that of a form, or in the list of shared
-    options: see `read_options`. A parameter that is a form, a named tuple of options such as
-    `VotesForm`, becomes its fields; an option of the command's own comes before a form's.
+    Help texts are in the docstrings of commands and forms, or shared. A form such as `VotesForm`
+    becomes its fields, after the command's own options.
     """
     own, forms, shown = signature(command), {}, {}
     text, options = read_options(command.__doc__ or "")
@@ -313,7 +301,6 @@ class VotesForm(NamedTuple):
 
 
 def _split_labels(name: str, listed: str, wanted: str) -> list[str]:
-    """Return two labels of a list with commas, or all classes, of which there are two or more."""
     found = [label.strip() for label in listed.split(",")]
     if len(found) < 2 or (len(found) > 2 and name == "--labels") or not all(found):
         example = "no,yes" if name == "--labels" else "poor,fair,good"
@@ -391,7 +378,6 @@ def build_method(
 
 
 def _read_setting(setting: str, method: str, known: list[str]) -> dict[str, Any]:
-    """Return {name: value} of a text name=value."""
     name, equals, text = (part.strip() for part in setting.partition("="))
     if not equals:
         raise ModelError(f"--set takes name=value, found {setting[:60]!r}")
@@ -404,16 +390,7 @@ def _read_setting(setting: str, method: str, known: list[str]) -> dict[str, Any]
 
 
 def read_stated(texts: Sequence[str] | None, model: "Aggregator") -> dict[str, Any]:
-    """Return the argument of `fit` for stated prevalences; nothing without any.
-
-    Examples
-    --------
-    >>> from unelisa.aggregators import LatentIsing
-    >>> read_stated([".02-.1"], LatentIsing())
-    {'prevalence': (0.02, 0.1)}
-    >>> read_stated(["poor=.3", "fair=.2-.4"], LatentIsing())
-    {'prevalence': {'poor': 0.3, 'fair': (0.2, 0.4)}}
-    """
+    """Return the argument of `fit` for stated prevalences; nothing without any."""
     from unelisa.analysis.rate import takes_prevalence
 
     if not texts:
@@ -429,7 +406,6 @@ def read_stated(texts: Sequence[str] | None, model: "Aggregator") -> dict[str, A
 
 
 def _read_range(text: str) -> Any:
-    """Return the share or the pair of shares that a text spells."""
     with suppress(ValueError):
         return float(text)
     with suppress(ValueError):

@@ -193,10 +193,7 @@ def _label_patients(
     charts: Charts | None,
     given: Phenotyper | list[str],
 ) -> Labeled:
-    """Label everybody by a kept phenotyper, or by a new one, given what is related to anchors.
-
-    It is fitted to the eligible patients; the others show whether it means the disease.
-    """
+    """Label everybody by a kept phenotyper, or by a new one that is fitted to the eligible."""
     eligible = take_eligible(table, people)
     with warnings.catch_warnings(record=True) as caught, Stopwatch() as watch:
         warnings.simplefilter("always", UnelisaWarning)
@@ -246,7 +243,6 @@ def find_doubt(people: Persons, flagged: NDArray[np.bool_]) -> str | None:
 def _compare_groups(
     labeled: Labeled, people: Persons, onset: NDArray[np.float64] | None, utilization: str | None
 ) -> list[Row]:
-    """Return the table of cases and others among the eligible patients."""
     able, female = people.eligible, None
     if people.sex is not None:
         recorded = np.isin(people.sex, list(SEXES.values()))
@@ -260,7 +256,6 @@ def _compare_groups(
 def _list_labels(
     labeled: Labeled, people: Persons, active: NDArray[np.bool_]
 ) -> Iterator[tuple[Any, Any, str, str]]:
-    """Yield person, label, P(case) and note; no label for those who were not observed."""
     labels = labeled.model.classes_[labeled.flagged.astype(int)].tolist()
     chances = np.where(people.possible, labeled.chances, 0.0)
     observed = np.ones(len(chances), dtype=bool) if people.observed is None else people.observed
@@ -272,7 +267,6 @@ def _list_labels(
 
 
 def _warn_of_absent(model: Phenotyper, counts: "pd.DataFrame") -> None:
-    """Warn if no new patient has some feature that a saved model uses."""
     table = model.features_
     used = table["feature"][table["selected"]].tolist()
     absent = [name for name in used if not counts[name].any()]

@@ -168,7 +168,6 @@ def _read_schemas(content: dict[str, Any]) -> Schemas:
 
 
 def _check_values(config: PhenotypeConfig) -> None:
-    """Reject values that no phenotype can have."""
     read_anchors(config.anchor_names)
     read_prevalence(config.prevalence)
     if any(one.reach == "each" for one in config.anchors):
@@ -185,7 +184,6 @@ def _check_values(config: PhenotypeConfig) -> None:
 
 
 def _check(content: dict[str, Any]) -> None:
-    """Reject unknown tables and keys, and values of the wrong type."""
     for table, values in content.items():
         if table not in _KEYS or not isinstance(values, dict):
             raise ModelError(

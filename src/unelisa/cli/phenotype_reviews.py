@@ -1,8 +1,7 @@
 """Reviewed charts, and reviews by several reviewers, such as LLMs that read Keeper's summaries.
 
-A table of reviews has a row per patient and reviewer: person_id, reviewer, isCase. The reviewers
-are voters; their labels stand beside those of charts, with the share of wrong ones that their model
-expects.
+The reviewers of a table (person_id, reviewer, isCase) are voters; their model gives their labels a
+share of wrong ones.
 """
 
 from collections.abc import Sequence
@@ -55,9 +54,9 @@ def read_drawn(path: Path) -> dict[str, tuple[int | None, float]]:
 
 
 def read_reviews(path: Path, charts: Any = None) -> "pd.DataFrame":
-    """Return label, chance of being drawn and of being wrong, by person_id as text.
+    """Return label and chances of being drawn and of being wrong by person_id.
 
-    `charts` are labels that are known: they correct the reviewers, and stay as they are.
+    `charts` are known labels: they correct the reviewers, and stay as they are.
     """
     import pandas as pd
 

@@ -84,7 +84,6 @@ def review(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 def _open_pool(
     source: Path, votes: Path | None, form: options.VotesForm, aim: Any, seed: int, jobs: int
 ) -> ChartsPool | VotesPool:
-    """Return what can be asked about."""
     if is_charts(source):
         return ChartsPool.read(source, seed)
     if votes is not None and not is_model(source):

@@ -80,7 +80,6 @@ def read_rules_config(path: Path) -> RulesConfig:
 
 
 def _read_source(name: str, value: Any, folder: Path) -> Source:
-    """Return a rule: its definition, a cohort definition, or the number of a cohort."""
     if isinstance(value, str):
         return parse_rule(value).rename(_name_column)
     if isinstance(value, dict) and len(value) == 1:
@@ -284,7 +283,6 @@ def _finish(
     review: Path | None = None,
     draw: tuple[int, int] = (0, 0),
 ) -> None:
-    """Write and show the results."""
     figures = outcome.figures
     rows = [
         {key: make_plain(value) for key, value in row.items()} for row in figures.to_dict("records")
@@ -347,7 +345,6 @@ def sum_up(rows: Sequence[dict[str, Any]], outcome: Outcome) -> tuple[str, str, 
 
 
 def _draw(patients: Patients, n: int, seed: int) -> Iterator[tuple[Any, ...]]:
-    """Yield person, an empty label, the share drawn, and what the rules say."""
     flags = patients.flags.to_numpy()
     sample = draw_by_pattern(flags, n, np.random.default_rng(seed))
     persons = patients.flags.index.to_numpy()

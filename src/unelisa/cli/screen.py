@@ -43,18 +43,12 @@ _COLORS = {"expert": "bold blue", "counted": "blue", "family": "blue", "contrari
 
 
 def results(quiet: bool = False) -> Console:
-    """Return where results go; a quiet one leaves stdout to the program that reads it.
-
-    Consoles are made when needed, as stdout may have changed since the import.
-    """
+    """Return where results go; a quiet console leaves stdout to the program that reads it."""
     return open_console(sys.stdout, quiet)
 
 
 def program_output() -> TextIO:
-    """Return stdout for a program that reads it: UTF-8, whatever the locale.
-
-    On a terminal, names lose the characters that would control it.
-    """
+    """Return stdout for a program that reads it: UTF-8, and safe names on a terminal."""
     if sys.__stdout__ is None:
         raise OSError(errno.EBADF, "it is closed", "stdout")
     if sys.stdout.isatty():
@@ -110,10 +104,7 @@ def _quote_comma(name: Any) -> str:
 
 @contextmanager
 def busy(doing: str) -> Iterator["Status"]:
-    """Show what is being done while it lasts; nothing where stderr is not a terminal.
-
-    The status that it gives can be updated as the work proceeds. A fit adds its percentage.
-    """
+    """Show what is being done while it lasts; nothing where stderr is not a terminal."""
     with asides().status(f"{doing} ...", spinner="dots") as status:
 
         def add(percent: int) -> None:
@@ -197,10 +188,9 @@ def list_names(names: Sequence[object], most: int) -> Text:
 def make_table(
     columns: Mapping[str, Any], rows: Iterable[Sequence[Any]], space: int = 1, **looks: Any
 ) -> Table:
-    """Return a table, the columns of which have little space between them, to fit 80.
+    """Return a table for 80 columns: "<" words, ">" figures, "~" figures under a folding title.
 
-    A column of text folds within a width, or within what is left for 0. The cells of others stay in
-    one line: "<" words, ">" figures; "~" are figures under a title that may fold.
+    Columns of text fold within a width, or within what is left for 0.
     """
     if "title" in looks:
         looks.update(title_justify="left", title_style="bold")
@@ -217,10 +207,7 @@ def make_table(
 
 
 def voter_table(voters: Sequence[dict[str, Any]], longest: int = LONGEST_TABLE) -> Table:
-    """Return the voters of largest weight and the worst ones, with verdict, accuracy and reason.
-
-    A line between them counts the rest.
-    """
+    """Return the heaviest voters and the worst ones; a line between them counts the rest."""
     first, rest, worst = _choose_voters(voters, longest)
     shown = [_show_voter(voter) for voter in (*first, *worst)]
     names = [name for name in VOTER_COLUMNS if name in voters[0]]
@@ -236,11 +223,7 @@ def voter_table(voters: Sequence[dict[str, Any]], longest: int = LONGEST_TABLE) 
 
 
 def _choose_voters(voters: Sequence[dict[str, Any]], longest: int) -> tuple[list[Any], ...]:
-    """Return the voters that come first, those that are counted only, and the worst ones.
-
-    The voters come by decreasing weight; the worst are the least accurate of those not shown, or
-    the lightest where accuracies are unknown.
-    """
+    """Return the voters that come first, those that are counted only, and the worst ones."""
     if len(voters) <= longest:
         return list(voters), [], []
     n_worst = max(1, longest // 4)
@@ -253,7 +236,6 @@ def _choose_voters(voters: Sequence[dict[str, Any]], longest: int) -> tuple[list
 
 
 def _show_voter(voter: dict[str, Any]) -> dict[str, Any]:
-    """Return the cells of a voter by column."""
     from unelisa.report.wording import show_verdict
 
     verdict, accuracy = show_verdict(voter["verdict"]), voter.get("accuracy")
@@ -273,10 +255,7 @@ def _show_voter(voter: dict[str, Any]) -> dict[str, Any]:
 
 
 def reading_table(readings: Sequence[dict[str, Any]], label: Any) -> Table:
-    """Return the readings that the votes allow side by side; the first one was taken.
-
-    `label` is the one whose shares are shown: the second of two classes.
-    """
+    """Return the readings that the votes allow side by side; the first one was taken."""
     share = f"share of {printable(label)}"
     columns = {"reading": "<", "meaning": 0, share: "~", "clusters": "~", "labels that differ": "~"}
     rows = [

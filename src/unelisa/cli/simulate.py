@@ -1,7 +1,4 @@
-"""`unelisa simulate`: votes with known truth; `simulate classes`, of more than two classes.
-
-`simulate ehr`: health records.
-"""
+"""`unelisa simulate`: votes with known truth; `classes`: more than two; `ehr`: health records."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -114,10 +111,7 @@ def write_folder(
 
 
 def write_votes(drawn: tuple[Votes, Any, bool], paths: Sequence[Path], files: OutputFiles) -> None:
-    """Write the votes, one row per item or per vote, and the truth, as the first two files.
-
-    Missing votes are empty cells or absent rows.
-    """
+    """Write the votes, one row per item or per vote, and the truth, as the first two files."""
     votes, truth, wide = drawn
     values, items, voters = votes.values, votes.items.tolist(), votes.voters
     if wide:

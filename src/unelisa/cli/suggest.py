@@ -108,7 +108,6 @@ def read_costs(path: Path, model: Aggregator) -> dict[Any, float]:
 
 
 def _show(screen: Console, rows: Any, criterion: str) -> None:
-    """Print how many votes of whom, what they are expected to gain, and whether to go on."""
     facts = rows.attrs
     if len(rows):
         unit = _UNITS.get(criterion, "of the variance of the classes' numbers of items")

@@ -107,7 +107,6 @@ def _check_unchanged(model: Path, save: Path | None, loaded: str) -> None:
 
 
 def _describe(facts: dict[str, Any]) -> Iterator[str]:
-    """Yield how many votes there are, and whose accuracy changed."""
     new = f", {facts['new_voters']} of them new" if facts["new_voters"] else ""
     many = count_noun(facts["votes"], "vote"), count_noun(facts["items"], "item")
     yield f"{many[0]} on {many[1]} by {count_noun(facts['voters'], 'voter')}{new}"

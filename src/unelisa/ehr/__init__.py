@@ -1,10 +1,8 @@
 """Health records: the probability of a disease from counts of codes and concepts, and rules.
 
-Anchors define the truth: phenotyper.py joins their model (anchors.py) with what else the records
-say (features.py) and with reviewed charts (charts.py). omop/ reads counts from
-databases and writes cohorts into them, rules/ judges definitions of a disease, datamart/ simulates
-records with known truth. Records are private: messages hold no patient's values, and small numbers
-of patients are not shown.
+phenotyper.py joins the anchors (anchors.py), which define the truth, with other features
+(features.py) and reviewed charts (charts.py). omop/: databases; rules/: definitions of a disease.
+Messages hold no patient's values and no small numbers of patients.
 """
 
 from unelisa.ehr.datamart import simulate_ehr

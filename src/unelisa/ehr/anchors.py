@@ -3,21 +3,16 @@
 Anchor j of patient i with utilization u_i and truth c in {0, 1}:
 
     x_ij ~ negative binomial with mean exp(a_cj + b_j l_i) and size k_cj,    l = log(1 + u) - mean,
-    logit P(truth_i = 1 | u_i) = g_0 + g_1 l_i,
+    logit P(truth_i = 1 | u_i) = g_0 + g_1 l_i.
 
-with anchors independent given the truth and u. An anchor that fewer than five patients have twice,
-such as an entry of a problem list, is Bernoulli: logit P(x_ij > 0) = a_cj + b_j l_i. Two such
-anchors do not identify their error rates, so a weak prior supplies rates that are usual for codes.
-The sizes are unconstrained: counts of non-cases may be more dispersed than those of cases (a few
-have many rule-out codes), and the mixture would otherwise mistake them for cases. The log-odds of
-a patient are
+An anchor that fewer than five patients have twice is Bernoulli, logit P(x_ij > 0) = a_cj + b_j l_i,
+with a weak prior: two such anchors do not identify their error rates. Sizes are free in each class:
+a few non-cases have many rule-out codes. The log-odds of a patient are
 
     z_i = g_0 + g_1 l_i + d sum_j r_j(x_ij, u_i),     d = 1 / (1 + (J - 1) rho),
 
-where r_j is the log likelihood ratio of anchor j, held constant where it would decrease in the
-count, so that one more record of an anchor never counts against the disease. J anchors with
-correlation rho among cases, who differ in severity, count as J / (1 + (J - 1) rho) independent
-ones.
+with log likelihood ratios r_j that never fall in the count and J anchors of correlation rho among
+cases, who differ in severity.
 """
 
 from dataclasses import dataclass
@@ -79,8 +74,7 @@ class ClassCounts(NamedTuple):
         """Return log NB(x) of cases minus that of non-cases, held where it would decrease.
 
         Its increments log (x + k_1) / (x + k_0) + log p_1 / p_0, p = m / (m + k), change sign at
-        most once: where k_1 < k_0 the ratio falls and then rises, else it rises and then falls. It
-        stays at its minimum before the turn, at its maximum after it, and at 0 if it never rises.
+        most once: from falling to rising where k_1 < k_0, else the reverse.
         """
         mean, size = self.means(use), self.sizes[:, None]
         x = self._hold(counts.astype(np.float64), mean)
@@ -110,13 +104,11 @@ class ClassCounts(NamedTuple):
         return found._replace(sizes=np.array([_best_size(anchor, *pair) for pair in pairs]))
 
     def _weigh(self, anchor: AnchorCounts, use: Floats, weights: Floats) -> tuple[Floats, Floats]:
-        """Return the weighted residuals and information of both classes: 2 x patients."""
         mean, size = self.means(use), self.sizes[:, None]
         shrunk = weights * size / (size + mean)
         return shrunk * (anchor.counts - mean), shrunk * mean
 
     def _step(self, anchor: AnchorCounts, use: Floats, weights: Floats) -> Self:
-        """Return the parameters after one step; those of a Bernoulli anchor have a prior."""
         residual, information = self._weigh(anchor, use, weights)
         prior = float(isinstance(self, ClassShares))
         score = np.append(residual.sum(axis=1), residual[0] @ use + residual[1] @ use)
@@ -202,11 +194,7 @@ class AnchorModel:
 def fit_anchors(
     counts: Counts, log_use: Floats, start: Floats, expected: float | None, known: NDArray[np.int8]
 ) -> AnchorModel:
-    """Return the anchor model by EM, initialized by `start`, which is larger for likely cases.
-
-    `counts` is patients x anchors, `log_use` log(1 + u), `expected` the approximate prevalence if
-    known, and `known` -1 / +1 for patients whose truth is known, else 0.
-    """
+    """Return the anchor model by EM; `start` is larger for likely cases, `known` -1, +1 or 0."""
     mean_use = float(log_use.mean())
     use = log_use - mean_use
     columns = [AnchorCounts.of(column) for column in counts.T]
@@ -231,7 +219,6 @@ def fit_anchors(
 
 
 def _first_chances(start: Floats, expected: float | None) -> Floats:
-    """Return the initial P(case): high for the largest scores."""
     share = START_SHARE if expected is None else expected
     low, cut = min(1 - FIRST_GUESS, share / 2), np.quantile(start, 1 - share)
     upper = start > cut if (start > cut).any() else start == cut  # many may be tied at the top
@@ -268,12 +255,7 @@ def _best_size(anchor: AnchorCounts, weights: Floats, mean: Floats) -> float:
 
 
 def _update_odds(odds: CaseOdds, use: Floats, chances: Floats, expected: float | None) -> CaseOdds:
-    """Return the logistic regression of P(case) on l, its level shrunk toward the expected one.
-
-    The level moves part of the way: an expected prevalence that is off by a factor does not rule
-    out the true one, and a mixture is kept from drifting to something more frequent than a rare
-    disease.
-    """
+    """Return the logistic regression of P(case) on l, its level shrunk toward the expected one."""
     design = np.column_stack([np.ones_like(use), use])
     prior = np.diag([0.0, 1.0])  # slope ~ N(0, 1)
     solved, _ = regress(design, chances, (odds.level, odds.slope), prior, steps=3)
@@ -287,7 +269,6 @@ def _update_odds(odds: CaseOdds, use: Floats, chances: Floats, expected: float |
 def _joint(
     columns: list[AnchorCounts], use: Floats, anchors: list[ClassCounts], odds: CaseOdds
 ) -> Floats:
-    """Return log P(x, truth | u) for truth 0 and 1: 2 x patients."""
     before = odds.level + odds.slope * use
     joint = np.stack([-np.logaddexp(0, before), -np.logaddexp(0, -before)])
     for anchor, found in zip(columns, anchors, strict=True):

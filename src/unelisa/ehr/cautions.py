@@ -1,7 +1,6 @@
 """What is rejected before a phenotype is fitted, and what makes the fitted one unreliable.
 
-The constants come from the simulated datamart's seeds 0 to 4, with cases left out to reach rarer
-diseases; `docs/how_to/health_records.md` gives the numbers.
+The constants come from simulated datamarts; `docs/how_to/health_records.md` gives the numbers.
 """
 
 import re
@@ -37,13 +36,7 @@ FEWEST_BINARY = 3  # anchors that are present or absent, to learn how often they
 
 
 def read_prevalence(stated: float | Sequence[float] | None) -> tuple[float, float] | None:
-    """Return the bounds of a stated prevalence: a number p is between p / 1.5 and 1.5 p.
-
-    Examples
-    --------
-    >>> read_prevalence(0.03), read_prevalence((0.01, 0.2))
-    ((0.02, 0.045), (0.01, 0.2))
-    """
+    """Return the bounds of a stated prevalence: a number p is between p / 1.5 and 1.5 p."""
     if stated is None:
         return None
     if isinstance(stated, int | float):
@@ -68,11 +61,7 @@ def read_anchors(anchors: Sequence[str]) -> list[str]:
 
 
 def find_roles(table: CountTable, names: Sequence[str], related: Sequence[str]) -> Roles:
-    """Return the anchors, and the features that share records with one.
-
-    Those are the ones named in `related`, and codes above or below an anchor's: ICD:E11.9 and
-    ICD:E11+ share records.
-    """
+    """Return the anchors, and the features that share records with one: by code, or as stated."""
     if table.n_patients < FEWEST_PATIENTS:
         raise VotesError(
             f"the table has {table.n_patients} patients; at least {FEWEST_PATIENTS} are required"
@@ -102,17 +91,7 @@ def _find_copies(table: CountTable, anchors: Places) -> dict[int, int]:
 
 
 def share_codes(one: str, other: str) -> bool:
-    """Return whether two features count the same code, or one above and one below it.
-
-    Examples
-    --------
-    >>> share_codes("ICD:E11.9", "ICD:E11+"), share_codes("ICD:714.0", "ICD:714.1")
-    (True, False)
-    >>> share_codes("CONCEPT:80809", "CONCEPT:80809+"), share_codes("NLP:gout", "NLP:gouty knee")
-    (True, False)
-    >>> share_codes("LAB:3004410>6.5", "LAB:3004410")
-    True
-    """
+    """Return whether two features count the same code, or one above and one below it."""
     domain, colon, code = one.partition(":")
     other_domain, _, other_code = other.partition(":")
     if not colon or domain != other_domain:
@@ -124,7 +103,6 @@ def share_codes(one: str, other: str) -> bool:
 
 
 def _check_anchor(name: str, column: NDArray[np.floating]) -> None:
-    """Reject an anchor that nothing follows from."""
     if column.min() == column.max():
         what = "has the same count for every patient" if column.any() else "never occurs"
         raise VotesError(f"the anchor {name!r} {what}; choose another one")
@@ -192,10 +170,7 @@ def _name(table: CountTable, place: int) -> str:
 
 
 def _doubt_utilization(table: CountTable, anchors: Places, chances: Floats) -> Iterator[str]:
-    """Yield anchors that follow utilization, and a P(case) that follows it more than an anchor.
-
-    Without a utilization column, the sum of the other features' counts stands in for it.
-    """
+    """Yield anchors that follow utilization, and a P(case) that follows it more than an anchor."""
     use, what = table.log_use, "utilization"
     if table.utilization is None:
         others = np.delete(table.values, anchors, axis=1)

@@ -20,11 +20,7 @@ ROUNDED = 1e-4  # difference of shares in a file of charts
 
 
 class ReviewedCharts(NamedTuple):
-    """-1 / +1 per patient, 0 if the chart was not reviewed, and the user's (negative, positive).
-
-    A chart weighs as many patients as it stands for: 1 / the share of its stratum that was drawn.
-    Its label may be wrong with a probability, if a panel read it.
-    """
+    """-1 / +1 per patient, 0 without a chart, the labels, and how many patients a chart weighs."""
 
     signs: NDArray[np.int8]
     classes: tuple[Any, Any]
@@ -48,13 +44,9 @@ class ReviewedCharts(NamedTuple):
 
 
 def read_reviewed(y: Any, patients: NDArray[Any]) -> ReviewedCharts:
-    """Return the truth of the reviewed patients.
+    """Return the truth of the reviewed patients; of two words, the second in order is the case.
 
-    `y` is None; a dict or pandas Series from patient to label; or one label per patient in their
-    order, missing (None, NaN) if the chart was not reviewed. Labels are 0 / 1, -1 / 1, booleans or
-    two words, of which the second in sort order is the case. A pandas frame with the column label,
-    named by patient, may say in addition with which probability each chart was drawn (`drawn`), and
-    is wrong (`error`).
+    A frame may have the columns drawn and error: chances of being drawn and of a wrong label.
     """
     weights, errors = np.ones(len(patients)), np.zeros(len(patients))
     if y is None:
@@ -90,10 +82,8 @@ class ChartSample(NamedTuple):
 def draw_charts(chances: NDArray[np.float64], n: int, rng: np.random.Generator) -> ChartSample:
     """Return about n patients, drawn in strata of P(case).
 
-    A stratum of N patients with mean P gets a number of charts proportional to
-    N sqrt(P (1 - P)), Neyman's allocation, but at least `FEWEST_OF_STRATUM` or all it has: many
-    charts where the model is unsure, few where it is sure, none left out. At least 30 % are charts
-    of flagged patients: how many of these are cases is what the model's own P cannot answer.
+    A stratum of N gets charts in proportion to N sqrt(P (1 - P)) (Neyman), and at least 30 % are of
+    flagged patients: how many of these are cases, the model's own P cannot say.
     """
     strata = np.digitize(chances, STRATA)
     groups = [np.flatnonzero(strata == k) for k in np.unique(strata)]
@@ -129,7 +119,6 @@ def _read_shares(column: Any, what: str, patients: NDArray[Any], absent: float) 
 
 
 def _choose_coding(labels: set[Any]) -> CodingChoice:
-    """Return the coding: a few charts may all have the same label, and 0 is never missing."""
     if labels <= {0, 1}:
         return (False, True) if all(isinstance(label, bool) for label in labels) else "01"
     if {-1, 0} <= labels:
@@ -147,12 +136,7 @@ def certify_flagged(
     charts: Mapping[str, tuple[int | None, float]],
     error: float,
 ) -> tuple[dict[str, Any], list[Any]]:
-    """Return the certificate of the flagged patients (`certify_cohort`), and who leaves them.
-
-    `charts` has, for every person that `draw_charts` drew with these chances, the label, None where
-    the chart was not reviewed, and the share of the stratum that was drawn. A chart without a label
-    counts as that of no case.
-    """
+    """Return the certificate of the flagged patients (`certify_cohort`), and who leaves them."""
     place = {str(person): row for row, person in enumerate(persons.tolist())}
     rows = np.array([place.get(person, -1) for person in charts], dtype=np.intp)
     strata = np.digitize(chances, STRATA)

@@ -1,8 +1,6 @@
 """Patient x feature counts, validated once, and the counts expected at a given utilization.
 
-Any feature is frequent in a long record, so the raw count mostly reflects how much care a patient
-gets. The question here is whether a record contains a feature more often than records of its
-length do.
+Raw counts mostly reflect how much care a patient gets, so they are compared with expected ones.
 """
 
 from collections.abc import Mapping, Sequence
@@ -76,13 +74,7 @@ class Roles(NamedTuple):
 
 
 def read_counts(table: Any, utilization: str | None = None) -> CountTable:
-    """Return a validated table of counts.
-
-    `table` is a frame of pandas, polars or any other library that narwhals supports: one row per
-    patient, one column of counts per feature. Patients are named by a column patient, person_id or
-    the like, else by the frame's index, else by row number. `utilization` names the column with
-    the amount of care per patient, which is not a feature.
-    """
+    """Return a validated table of counts, one row per patient, named by a column or the index."""
     if isinstance(table, CountTable):
         return table
     frame = as_frame(table)
@@ -154,10 +146,7 @@ class ExpectedCounts:
 
     @classmethod
     def learn(cls, counts: CountTable) -> "ExpectedCounts":
-        """Return the slopes of Poisson regressions on log(1 + u), with scales that match the means.
-
-        The Poisson score equations give a consistent slope whatever the dispersion of the counts.
-        """
+        """Return the slopes of Poisson regressions on log(1 + u), consistent at any dispersion."""
         levels, codes = np.unique(counts.log_use, return_inverse=True)
         sizes = np.bincount(codes).astype(np.float64)
         scales, slopes = np.empty(len(counts.features)), np.empty(len(counts.features))

@@ -147,13 +147,9 @@ def simulate_ehr(
     """Return a simulated datamart of rheumatoid arthritis like the paper's, with its truth.
 
     142 features of 46,568 patients, 22.5 % of them cases; 435 charts reviewed, 98 of them cases.
-    The difficulties of real records are included: utilization is lognormal and drives every count;
-    severity varies, and 8 % of the cases are treated elsewhere and leave hardly a trace; other
-    inflammatory arthritis mimics the disease; osteoarthritis shares its pain; six comorbidity
-    topics link more concepts than the disease does; three of four patients without any code 714.x
-    get one as a rule-out diagnosis. Every patient has a code 714.x or an anti-CCP test.
-
-    A count is a number of days: codes on at most as many days as visits, concepts as notes.
+    Utilization drives every count; severity varies, and 8 % of the cases leave hardly a trace;
+    other diseases mimic it, share its pain or occur with it; most patients without any code 714.x
+    get one as a rule-out diagnosis. A count is a number of days of care.
 
     Parameters
     ----------
@@ -191,7 +187,6 @@ def simulate_ehr(
 
 
 def _draw_patients(n: int, rng: np.random.Generator) -> _Patients:
-    """Draw the diseases, their severity and the amount of care of each patient."""
     case = rng.random(n) < PREVALENCE
     mimic = ~case & (rng.random(n) < 0.18)
     wear = ~case & ~mimic & (rng.random(n) < 0.30)
@@ -205,7 +200,6 @@ def _draw_patients(n: int, rng: np.random.Generator) -> _Patients:
 
 
 def _draw_counts(feature: Feature, patients: _Patients, rng: np.random.Generator) -> Counts:
-    """Draw the negative binomial count of a feature, at most one per day of care."""
     log_mean = (
         feature.base
         + feature.slope * (np.log(patients.notes) - _MEDIAN_LOG_NOTES)
@@ -230,7 +224,6 @@ def _admit(columns: dict[str, Counts], rng: np.random.Generator) -> Flags:
 
 
 def _draw_reviewed(case: Flags, rng: np.random.Generator) -> NDArray[Any]:
-    """Draw the reviewed charts, with the paper's proportion of cases if there are enough."""
     n = min(REVIEWED, len(case) // 2)
     n_cases = min(round(n * REVIEWED_CASES / REVIEWED), int(case.sum()))
     parts = ((case, n_cases), (~case, n - n_cases))

@@ -1,24 +1,17 @@
 """Features besides the anchors: which carry information about the truth, and what they say.
 
-A feature is used if its rate is correlated with every anchor, in the same direction, and if the
-anchored graph connects it to the truth itself given all other features. The graph is the latent
-Ising model with one voter per feature (does the count exceed its expectation?) and the anchors'
-log-odds z_i as prior odds of the hidden truth:
+A feature is used if every anchor correlates with it in one direction and the anchored latent Ising
+model, with the anchors' log-odds z_i as prior odds, ties it to the truth given the others:
 
     P(truth_i = +1 | votes) = sigmoid(2 (theta_0 + z_i / 2 + sum_s theta_0s f_is)).
 
-The prior odds keep the truth where the anchors have it; used only as an initialization, they would
-be forgotten.
+These features largely repeat one another, so they are one expert: a ridge regression of the
+anchors' P(case) on their log P(level | case) / P(level | non-case) gives a score t, which adds half
+of
 
-Each of these features carries a little information and they largely repeat one another; as separate
-experts they would outvote the anchors. Each is an ordinal voter whose level l contributes
-log P(l | case) / P(l | non-case). A ridge regression of the anchors' P(case) on these log ratios
-gives one score t per patient, and t the log likelihood ratio
+    (m_1 - m_0) (t - (m_0 + m_1) / 2) / s^2,          t ~ N(m_c, s^2) in class c,
 
-    (m_1 - m_0) (t - (m_0 + m_1) / 2) / s^2,          t ~ N(m_c, s^2) in class c.
-
-It enters the log-odds with weight 1/2 because it is not independent of the anchors given the truth:
-severe cases have more of everything.
+half because severe cases have more of everything.
 """
 
 import warnings
@@ -76,11 +69,7 @@ def screen(
 
 
 def remove_utilization(rates: Counts, log_use: Floats) -> Counts:
-    """Return the residuals of the rates from a cubic in log utilization.
-
-    A rate averages 0 over counts, not over patients: most counts are 0, and the rate of a 0
-    falls with utilization. Without this step all rates are slightly correlated.
-    """
+    """Return the residuals of the rates from a cubic in log utilization: the rate of a 0 falls."""
     spread = float(log_use.std())
     degree = _DEGREE if spread > 0 else 0
     scaled = np.clip((log_use - log_use.mean()) / (3 * spread or 1.0), -1, 1)
@@ -111,8 +100,7 @@ def standardize(columns: Floats) -> Floats:
 def screen_features(correlations: Floats, n_patients: int) -> NDArray[np.int8]:
     """Return +1 or -1 for features correlated with every anchor in that direction, else 0.
 
-    The threshold is SCREEN or, in small samples, what the largest of p correlations reaches by
-    chance, sqrt(2 log p / n).
+    In small samples the threshold is what the largest of p reaches by chance, sqrt(2 log p / n).
     """
     n_features = max(2, len(correlations))
     bar = max(SCREEN, float(np.sqrt(2 * np.log(n_features) / n_patients)))
@@ -123,10 +111,7 @@ def screen_features(correlations: Floats, n_patients: int) -> NDArray[np.int8]:
 def tie_features(
     votes: Votes, odds: Floats, rng: np.random.Generator
 ) -> tuple[Floats, NDArray[np.bool_]] | None:
-    """Return theta_0s per feature given all others, and whether it is clearly not 0.
-
-    Returns None for fewer than three features that vary. Uses at most 10,000 patients.
-    """
+    """Return theta_0s per feature given all others, and whether it is clearly not 0."""
     varied = np.flatnonzero(~votes.constant())
     if len(varied) < FEWEST_VOTERS:
         return None
@@ -165,7 +150,6 @@ class OrdinalVoters:
 
 
 def _levels_fit(experts: "OrdinalExperts") -> bool:
-    """Return whether every feature has one more level than cuts."""
     sizes = zip(experts.voters.cuts, experts.log_ratios, strict=True)
     return all(len(ratios) == len(cuts) + 1 for cuts, ratios in sizes)
 
@@ -242,12 +226,7 @@ def learn_group(rates: Counts, chances: Floats, rng: np.random.Generator) -> Gro
 
 
 def _ridge(known: Floats, target: Floats) -> Floats:
-    """Return nonnegative ridge coefficients.
-
-    The anchors determine the sign: a log ratio in favor of a case must not count against it because
-    others carry the same information better. With the Gram matrix L L', this is nonnegative least
-    squares of L^-1 X'y on L'.
-    """
+    """Return nonnegative ridge coefficients: nonnegative least squares of L^-1 X'y on L'."""
     gram = known.T @ known + RIDGE * len(known) * np.eye(known.shape[1])
     from scipy.optimize import nnls  # noqa: PLC0415 - takes a tenth of a second
 

@@ -213,7 +213,6 @@ def fit_phenotype(
 def _calibrate(
     phenotype: FittedPhenotype, table: CountTable, scores: Floats, charts: ReviewedCharts
 ) -> FittedPhenotype:
-    """Return the phenotype calibrated without and with cases whom the anchors do not show."""
     odds = phenotype.anchor_odds(table)
     known, others = charts.signs != 0, scores - odds
     chances = np.where(known, charts.signs > 0, expit(odds))
@@ -237,7 +236,6 @@ def _review(
     charts: ReviewedCharts,
     stated: tuple[float, float] | None,
 ) -> tuple[FittedPhenotype, Performance]:
-    """Return the phenotype recalibrated by charts if there are any, and its performance."""
     before, n_charts = phenotype.calibrate(table, scores), int((charts.signs != 0).sum())
     review = Review.learn(before, charts.signs)
     if n_charts:
@@ -267,7 +265,6 @@ def _collect_facts(
 
 
 def _reach(contributions: NDArray[np.floating]) -> Floats:
-    """Return the difference between the 95 % and 5 % quantiles of each column."""
     low, high = np.quantile(contributions, [0.05, 0.95], axis=0)
     return np.asarray(high - low)
 
@@ -278,19 +275,11 @@ SHARED_JUDGES = [4, 5]  # the places of those with a shared error
 class Judges(NamedTuple):
     """P(case) of patients by several judges of other definitions, and the largest share e of false.
 
-    With w_i = P(case | anchors), the other features' log ratio g_i, and e, f_+ and f_- of
-    `posterior.judge_strictly`, the judges are
-
-    - P(case), of the cases whom the anchors show;
-    - the strict one, w_i (1 - e f_-(g_i) / f_+(g_i)): as few cases as the other features allow;
-    - the generous one, P_i + 2 (1 - P_i) B_i, B_i being P(case) without any anchor: as many as the
-      anchors may miss;
-    - the strict one at half the odds, in case that P(case) is not well calibrated;
-    - P(case) if a share s of the others has all anchors by one error: all P smaller in proportion,
-      by s (1 - p) / p with the mean p of P;
-    - the same if those with the error are the patients whom the anchors show and the other features
-      support least: P = 0 for these;
-    - P(case) without one of the anchors.
+    With w_i = P(case | anchors), B_i = P(case) without any anchor, and e, f_+, f_- of
+    `posterior.judge_strictly`: P_i; the strict judge, w_i (1 - e f_-(g_i) / f_+(g_i)); the generous
+    one, P_i + 2 (1 - P_i) B_i; the strict one at half the odds; two for an error in all anchors of
+    a share s of the others: P_i smaller by s (1 - p) / p, p the mean of P, in proportion, or 0 for
+    the patients whom the other features support least; and P_i without one of the anchors.
     """
 
     patients: NDArray[np.generic]

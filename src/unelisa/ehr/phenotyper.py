@@ -48,9 +48,8 @@ class Phenotyper(Estimator):
     """Probability of a disease from counts of codes and concepts, without chart review.
 
     The user names two or more anchors, features that are specific to the disease: its main code,
-    its main concept in the notes. They define the truth; without them, the hidden truth would
-    follow the amount of care a patient gets. A single anchor gives labels, too, but nothing to
-    compare it with, so that `reliable_` is False unless charts were reviewed.
+    its main concept in the notes. They define the truth; without them, it would follow the amount
+    of care. With a single anchor, `reliable_` is False unless charts were reviewed.
 
     1. Anchor model: a two-class mixture of negative binomial anchor counts whose log means grow
        with log(1 + utilization).
@@ -70,20 +69,19 @@ class Phenotyper(Estimator):
     prevalence
         Proportion of patients with the disease, if it is known: about (within a factor of 1.5), or
         (low, high). P(case) is shifted until its mean is in between. A rare disease needs it, or
-        some reviewed charts: an error that the anchors share, such as a wrong entry that is copied
-        from visit to visit, cannot be seen in records.
+        some reviewed charts: records do not show an error that the anchors share.
     random_state
-        Seed of the folds of the grouped expert, and of the patients on which the graph is learned
-        if there are more than 10,000.
+        Seed of the folds of the grouped expert, and of the at most 10,000 patients on which the
+        graph is learned.
     related
-        Features that share records with an anchor, besides those whose codes show it (ICD:E11.9
-        and ICD:E11+): they are not used, because they only repeat the anchor.
+        Features that share records with an anchor, besides those whose codes show it (ICD:E11.9 and
+        ICD:E11+): they are not used, because they only repeat the anchor.
 
     Attributes
     ----------
     features_
-        A pandas table, one row per feature: selected, weight (the difference between the 95 % and
-        5 % quantiles, over patients, of its contribution to the log-odds), direction (+1, -1, 0),
+        A pandas table, one row per feature: selected, weight (the difference between the 95 % and 5
+        % quantiles, over patients, of its contribution to the log-odds), direction (+1, -1, 0),
         reason.
     prevalence_
         Estimated proportion of cases.
@@ -91,10 +89,9 @@ class Phenotyper(Estimator):
         `predict` returns the positive class if P(case) is at least this.
     ppv_, npv_, sensitivity_
         Positive and negative predictive value and sensitivity of `predict`, each with a 95 %
-        interval: from the reviewed charts if at least ten of the flagged patients, or of the
-        others, were reviewed; else as the model expects it. Without charts these intervals are
-        wide: nothing shows the cases that leave no trace in the anchors, or an error that the
-        anchors share, which the interval of PPV allows for.
+        interval: from at least ten reviewed charts among the flagged patients, or among the others;
+        else as the model expects it. These intervals are then wide: nothing shows cases without a
+        trace in the anchors, or an error that the anchors share.
     reliable_, reliability_reason_
         Whether the fit can be relied on, and the reasons against it, which a warning repeats.
     classes_
@@ -131,15 +128,10 @@ class Phenotyper(Estimator):
 
     @fit_aside
     def fit(self, counts: Any, y: Any = None) -> "Phenotyper":
-        """Return self, fitted to the counts.
+        """Return self, fitted to a frame of counts, one row per patient and one column per feature.
 
-        Parameters
-        ----------
-        counts
-            A pandas or polars frame: one row per patient, one column per feature.
-        y
-            Optional truth of some patients, from reviewed charts: a dict or pandas Series from
-            patient to label, or one label per patient, missing if unknown.
+        `y` is the truth of some patients from reviewed charts: a dict or pandas Series from patient
+        to label, or one label per patient, missing if unknown.
         """
         names, stated = read_anchors(self.anchors), read_prevalence(self.prevalence)
         table = read_counts(counts, self.utilization)
@@ -190,10 +182,7 @@ class Phenotyper(Estimator):
         return float(np.mean(flagged[signs != 0] == (signs[signs != 0] > 0)))
 
     def expect_ppv(self, counts: Any) -> Estimate:
-        """Return the PPV that the model expects of `predict` on these patients.
-
-        `ppv_` is that of the patients it was fitted to.
-        """
+        """Return the PPV that the model expects of `predict` on these patients."""
         return self.expect_performance(counts).ppv
 
     def expect_performance(self, counts: Any) -> Performance:
@@ -225,7 +214,6 @@ class Phenotyper(Estimator):
         )
 
     def _read(self, counts: Any) -> CountTable:
-        """Return counts with the features in the order of the fit."""
         check_is_fitted(self, "calibration_")
         table = read_counts(counts, self.utilization)
         names = self.feature_names_in_.tolist()

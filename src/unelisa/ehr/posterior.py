@@ -1,13 +1,7 @@
 """Calibrated probabilities from log-odds, and how good the labels are that they imply.
 
-The counts of one patient are more dependent than any model assumes, so the log-odds s are
-overconfident. They are calibrated by
-
-    logit P = alpha + beta s,
-
-the logistic regression of the anchors' posterior w on s, with an allowance for cases whom the
-anchors do not show (`allow_for_unseen`). A stated prevalence shifts alpha; reviewed charts correct
-P where it is not small (`Adjustment`).
+Counts of one patient are dependent, so the log-odds s are overconfident: logit P = alpha + beta s,
+the logistic regression of the anchors' posterior w on s. A stated prevalence shifts alpha.
 """
 
 from collections.abc import Sequence
@@ -108,8 +102,7 @@ class Calibration:
 class Adjustment(NamedTuple):
     """What reviewed charts change of log-odds z: w(z) (shift + (factor - 1) z) is added.
 
-    Few charts are drawn among patients who are hardly ever cases, and these follow the curve of the
-    others only by chance: their P stays as it is, by w(z) = sigmoid(z - `LOCAL`).
+    w(z) = sigmoid(z - `LOCAL`): few charts are drawn among patients who are hardly ever cases.
     """
 
     shift: float = 0.0
@@ -121,7 +114,6 @@ class Adjustment(NamedTuple):
 
 
 def _weigh(odds: Floats) -> Floats:
-    """Return w(z) and z w(z)."""
     near = expit(odds - LOCAL)
     return np.column_stack([near, near * odds])
 
@@ -137,11 +129,7 @@ class Review(NamedTuple):
 
     @classmethod
     def learn(cls, odds: Floats, signs: NDArray[np.int8]) -> "Review":
-        """Return the posterior mode; a priori the shift is N(0, 2^2) and the factor N(1, .4^2).
-
-        The probability that a chart is drawn may depend on P(case), not otherwise on the truth. The
-        correction is made smaller where it would reverse the order of patients.
-        """
+        """Return the posterior mode; a priori the shift is N(0, 2^2) and the factor N(1, .4^2)."""
         seen, precision = odds[signs != 0], np.diag([SHIFT**-2.0, FACTOR**-2.0])
         design = _weigh(seen)
         found, curvature = regress(design, signs[signs != 0] > 0, (0, 0), precision, offset=seen)
@@ -175,9 +163,7 @@ def match_share(odds: Floats, bounds: tuple[float, float]) -> float:
 def bound_silent(shown: Floats, others: Floats, silent: NDArray[np.bool_]) -> float:
     """Return the largest share of cases among patients without any anchor record.
 
-    If these had the other features' log ratios g of the shown cases, their share would be at most
-    the minimum over g of the ratio of both distributions, as in `judge_strictly`; it may be
-    `SILENT` times as many.
+    It is `SILENT` times the largest that the other features allow, found as in `judge_strictly`.
     """
     likely = shown > 0.5
     if not likely.any() or silent.sum() < FEWEST_OTHERS:
@@ -199,27 +185,15 @@ def _bin(others: Floats, cuts: Floats) -> tuple[NDArray[np.intp], int]:
 
 
 def allow_for_unseen(shown: Floats, blind: Floats, doubtful: float) -> Floats:
-    """Return P(case | anchors) with the cases whom the anchors do not show.
-
-    Those who are treated elsewhere, or hardly ill, look like non-cases to the anchors. With
-    `blind` = B, P(case) without any anchor, and the share e of shown patients who may not be cases,
-
-        w + c (1 - e) (1 - w) B,          c = 1/3.
-    """
+    """Return P(case | anchors) with unseen cases, w + (1 - e) (1 - w) B / 3; B: without anchors."""
     return np.asarray(shown + UNSEEN * (1 - doubtful) * (1 - shown) * blind)
 
 
 def judge_strictly(shown: Floats, others: Floats) -> tuple[Floats, float]:
-    """Return the strict judge's P(case), and e, from w and g.
+    """Return the strict judge's P(case), w_i (1 - e f_-(g_i) / f_+(g_i)), and e, from w and g.
 
-    Anchors w_i = P(case | anchors) and the other features' log ratio g_i bear on the truth apart.
-    Of the patients whom the anchors show, at most a share e are not cases: at every value of g,
-    these must be no more than there are,
-
-        e = min over g of f_+(g) / f_-(g),
-
-    f_+ and f_- being the distributions of g weighted by w and by 1 - w (the mixture proportion of
-    Blanchard, Lee and Scott 2010). The strict judge gives w_i (1 - e f_-(g_i) / f_+(g_i)).
+    e = min_g f_+(g) / f_-(g) of the distributions of g by weights w and 1 - w (Blanchard, Lee and
+    Scott 2010) is the largest share of non-cases among those whom the anchors show.
     """
     bins, n_bins = _bin(others, np.quantile(others, _QUANTILES))
     ours, theirs = (np.bincount(bins, one, n_bins) for one in (shown, 1 - shown))
@@ -248,10 +222,7 @@ class Estimate(NamedTuple):
         return cls(value, max(0.0, low), min(1.0, high), basis)
 
     def widened(self, right: NDArray[np.bool_], wrong: float) -> "Estimate":
-        """Return the estimate with an interval that includes that of a few charts (Wilson).
-
-        `wrong` is the share of wrong labels to expect among the charts.
-        """
+        """Return the estimate with an interval that includes that of a few charts (Wilson)."""
         low, high = bound_frequency(right.mean(), len(right)) if len(right) else (0.0, 1.0)
         low, high = min(self.low, low) - wrong, max(self.high, high) + wrong
         return Estimate.within(self.value, low, high, self.basis)
@@ -269,11 +240,7 @@ class Performance(NamedTuple):
 
 
 def share_errors(correlation: float) -> float:
-    """Return the share of others who may have all anchors by one error that the anchors share.
-
-    Nothing in the records shows such an error: that the anchors are independent is an assumption.
-    A high correlation of their counts among cases suggests that one is copied into the other.
-    """
+    """Return the share of others who may have all anchors by one error, from their correlation."""
     return SHARED_ERROR + COPIED_ERROR * correlation
 
 
@@ -282,9 +249,8 @@ def doubt_ppv(
 ) -> Estimate:
     """Return a PPV whose interval includes what a shared error does, given a stated prevalence.
 
-    With the shares f flagged and p of cases, and s of the others with the error, at least
-    1 - s (1 - p) / f of the flagged are cases. A prevalence from p_0 to p_1 bounds the PPV by
-    `LEAST_FOUND` p_0 / f and p_1 / f.
+    With shares f flagged, p of cases and s of errors among the others, it is at least 1 - s (1 - p)
+    / f, and within `LEAST_FOUND` p_0 / f and p_1 / f for a prevalence from p_0 to p_1.
     """
     if not flagged:
         return ppv
@@ -299,13 +265,10 @@ def doubt_ppv(
 def expect_performance(
     chances: Floats, flagged: NDArray[np.bool_], rivals: Sequence[Floats], blind: Floats
 ) -> Performance:
-    """Return what the model expects, with intervals over alternative models.
+    """Return what the model expects, with intervals over alternative models, the `rivals`.
 
-    `rivals` are P(case) without one of the anchors, without cases whom the anchors do not show,
-    before calibration, and with as many missed cases as there may be. For NPV and sensitivity the
-    alternatives are that no case is missed, and `MISSED` times as many as by `blind`, which is
-    P(case) without any anchor. The number of true cases is a sum of independent Bernoulli
-    variables, so intervals extend 1.96 sqrt(sum P (1 - P)) beyond the alternatives.
+    Intervals extend 1.96 sqrt(sum P (1 - P)) beyond the alternatives: no case is missed, or
+    `MISSED` times as many as by `blind`.
     """
     ppv = _bound(chances[flagged], [other[flagged] for other in rivals])
     npv = _bound(1 - chances[~flagged], [1 - MISSED * blind[~flagged], np.ones(1)])
@@ -322,12 +285,7 @@ def expect_performance(
 def review_performance(
     charts: ReviewedCharts, flagged: NDArray[np.bool_], expected: Performance
 ) -> Performance:
-    """Return the performance by at least ten reviewed charts of each kind, or else as expected.
-
-    PPV and NPV are proportions with Wilson intervals; a chart weighs as many patients as it stands
-    for, and charts of equal weight are assumed reviewed at random among the flagged patients, and
-    at random among the others.
-    """
+    """Return the performance by at least ten weighted charts of each kind, or else as expected."""
     ppv = review_share(charts, flagged, 1) or expected.ppv
     npv = review_share(charts, ~flagged, -1) or expected.npv
     if not all(one.basis[0].isdigit() for one in (ppv, npv)) or not flagged.any():
@@ -338,20 +296,13 @@ def review_performance(
 
 
 def find_sensitivity(flagged: float, ppv: float, others: float, npv: float) -> float:
-    """Return f PPV / (f PPV + g (1 - NPV)), the shares f of flagged patients and g of others.
-
-    It is the specificity if both change sides.
-    """
+    """Return f PPV / (f PPV + g (1 - NPV)), f flagged, g others; or, swapped, the specificity."""
     found, missed = flagged * ppv, others * (1 - npv)
     return found / max(found + missed, 1e-12)
 
 
 def review_share(charts: ReviewedCharts, side: NDArray[np.bool_], sign: int) -> Estimate | None:
-    """Return the weighted proportion of a side's charts with this sign (Wilson interval).
-
-    Charts of unequal weights count as (sum w)^2 / sum w^2 of equal ones (Kish). The interval is
-    wider by the share of wrong labels. Returns None if fewer than ten were reviewed.
-    """
+    """Return the weighted proportion of a side's charts with this sign; None if under ten."""
     seen = side & (charts.signs != 0)
     if seen.sum() < FEWEST_CHARTS:
         return None

@@ -1,8 +1,7 @@
 """Logs of judges: evaluations of language models and annotation projects as votes.
 
-Every file is a stream of records. The first record determines the program that wrote it: each
-module named in `SOURCES` says whether a record `fits` it and can `read` records as verdicts,
-preferences and checks, which a `Panel` collects.
+Every file is a stream of records. The first one determines the format: a module named in `SOURCES`
+says whether a record `fits`, and can `read` records as what a `Panel` collects.
 """
 
 import re
@@ -131,10 +130,9 @@ def read_logs(paths: Any, **options: Unpack[Options]) -> Logs:
 def read_jury(paths: Any, **options: Unpack[Options]) -> Jury:
     r"""Return the verdicts of judges in logs, as votes with gold labels and systems under test.
 
-    The judges are the voters. The result is a `Votes` with more attributes, see `Jury`: `gold`
-    (item -> gold label, a `y` for `fit`), `systems` (item -> the system under test), `source` (the
-    names of the formats) and others. With several systems, an item's name begins with its
-    system's. Judgments that failed are abstentions, and one warning counts them.
+    The judges are the voters. The result is a `Votes` with more attributes, see `Jury`. With
+    several systems, an item's name begins with its system's. Judgments that failed are abstentions,
+    and one warning counts them.
 
     Parameters
     ----------
@@ -151,17 +149,15 @@ def read_jury(paths: Any, **options: Unpack[Options]) -> Jury:
         The lowest score that passes. Without it 0 and 1 are fail and pass, a few whole scores such
         as 1 to 5 are ordered classes, and other scores are refused (see `read_scores`).
     question
-        Which question to read where annotators answered several; "QUESTION: OPTION" asks whether
-        an option was chosen where several can be.
+        Which question to read where annotators answered several; "QUESTION: OPTION" asks whether an
+        option was chosen where several can be.
     judges
         The judges to read; by default all of them.
     item, judge, label, score, system
-        The columns or fields of records that hold these, by name; a mark is a label or a score.
-    coding
-        Your own labels, as (negative, positive) or all classes; by default pass and fail, or the
-        labels in sort order.
-    order
-        All labels, the worst first: ordered classes.
+        The columns or fields of records that hold these, by name.
+    coding, order
+        Your own labels, as (negative, positive) or all classes, or, as `order`, from worst to best;
+        by default pass and fail, or the labels in sort order.
     memory
         The limit in bytes, or as text such as "500MB"; see `read_votes`.
 
@@ -207,7 +203,6 @@ def read_preferences(paths: Any, **options: Unpack[Options]) -> Preferences:
 
 
 def _list_inputs(paths: Any, named: Mapping[str, str]) -> Iterator[tuple[str, Iterator[Record]]]:
-    """Yield what messages call each input, and its records."""
     if not isinstance(paths, str | Path | Sequence) and (frame := as_frame(paths)) is not None:
         rows = frame.select(_choose_columns(frame.columns, "the table", named))
         yield "the table", _rename(rows.iter_rows(named=True), named)
@@ -261,7 +256,6 @@ def _list_files(path: Path) -> list[Path]:
 
 
 def _rename(records: Iterator[Record], named: Mapping[str, str]) -> Iterator[Record]:
-    """Yield records with the fields that were named, under the names of their kinds."""
     if not named:
         yield from records
         return
@@ -280,7 +274,6 @@ def _rename(records: Iterator[Record], named: Mapping[str, str]) -> Iterator[Rec
 
 
 def _open_records(path: Path, named: Mapping[str, str]) -> Iterator[Record]:
-    """Return the records of a file, whose first bytes determine its kind."""
     with reading(path), path.open("rb") as file:
         start = file.read(1 << 12)
     if not start.strip():
@@ -297,7 +290,6 @@ def _open_records(path: Path, named: Mapping[str, str]) -> Iterator[Record]:
 
 
 def _collect(panel: Panel, records: Iterator[Record], name: str, source: str | None) -> str:
-    """Add the verdicts of one input to the panel; return the name of its format."""
     number = 0
 
     def count() -> Iterator[Record]:
@@ -340,7 +332,6 @@ def find_source(record: Record, name: str) -> str:
 
 
 def _read_rows(path: Path, start: bytes, named: Columns) -> Iterator[Record]:
-    """Yield the rows of a table by its format, with the columns that are needed."""
     with reading(path):
         if start.startswith(PARQUET):
             yield from _read_parquet(path, named)
@@ -353,7 +344,6 @@ def _read_rows(path: Path, start: bytes, named: Columns) -> Iterator[Record]:
 
 
 def _choose_columns(names: Sequence[str], file: str, named: Columns) -> list[str]:
-    """Return the columns that verdicts are made of: as declared, or by their usual names."""
     if named:
         missing = [name for name in named.values() if name not in names]
         if missing:
@@ -411,7 +401,6 @@ def _read_arrow(path: Path, named: Columns) -> Iterator[Record]:
 
 
 def _take_parts(field: Any) -> Any:
-    """Return a column; of a list of cells, one cell."""
     import pyarrow as pa  # noqa: PLC0415 - only files need it
 
     listed = pa.types.is_list(field.type) or pa.types.is_large_list(field.type)

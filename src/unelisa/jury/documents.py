@@ -1,8 +1,4 @@
-"""Files of JSON as a stream of records: documents, lines and Inspect's archives (.eval).
-
-Only one record is in memory at a time. What is absent from a record, or of another kind, becomes
-one sentence.
-"""
+"""JSON files as records, one in memory at a time: documents, lines and archives (.eval)."""
 
 import json
 import re
@@ -172,13 +168,11 @@ class _Records:
             yield check_object(found, place)
 
     def _count_lines(self) -> int:
-        """Return the number of the present line."""
         self._line += self._text.count("\n", self._counted, self._place)
         self._counted = self._place
         return self._line
 
     def _peek(self) -> str:
-        """Return the next character that is not blank; nothing at the end."""
         while True:
             rest = _BLANK.match(self._text, self._place)
             self._place = rest.end() if rest else self._place
@@ -199,7 +193,6 @@ class _Records:
                     raise
 
     def _read_more(self) -> bool:
-        """Add at least as much as is left; return whether there was more."""
         self._count_lines()
         left = self._text[self._place :]
         if self._limited and len(left) >= LONGEST:
@@ -218,11 +211,7 @@ class _Records:
 
 
 def read_archive(path: Path) -> Iterator[Record]:
-    """Yield every sample of an archive as a log with that sample alone.
-
-    The summaries hold the scores. The samples themselves, with all their messages, are read only
-    where there are none, where a person edited a score, or where a summary leaves out a panel.
-    """
+    """Yield every sample of an archive as a log, read only where its summary is not enough."""
     try:
         with path.open("rb") as raw, zipfile.ZipFile(raw) as archive:
             packed = sum(part.compress_size for part in archive.infolist())

@@ -123,9 +123,7 @@ def name_grades(
 ) -> Named:
     """Return the label of every grade, and their coding.
 
-    Marks that mean pass or fail become these two words (three with partial, which is between them).
-    Scores of 0 and 1 are fail and pass; a few whole or half scores are ordered classes; with a
-    `cut`, the lowest score that passes, all scores are pass or fail. Other labels stay as they are.
+    Marks, 0 and 1, and with a `cut` all scores become pass and fail; a few scores ordered classes.
     """
     found: list[Any] = [*grades]
     if not _keep_letters(grades, coding):
@@ -171,7 +169,6 @@ def _cut(grade: Any, cut: float) -> Any:
 def _name_scores(
     found: list[Any], numbers: list[float], coding: CodingChoice, ranges: Mapping[str, Range]
 ) -> Named:
-    """Return scores as ordered classes; raise `VotesError` if they are a continuous scale."""
     if any(grade is not None and not isinstance(grade, float) for grade in found):
         raise VotesError(
             "some marks are scores and others are pass, fail or labels; read them separately, or "
@@ -209,8 +206,7 @@ def suggest_cut(numbers: Sequence[float]) -> float:
 def find_mixed(ranges: Mapping[str, Range]) -> tuple[str, str] | None:
     """Return two judges on different scales, the narrowest and the widest; None if there are none.
 
-    A judge is on a narrower scale if its best score fits the next smaller one of the usual scales
-    (0 to 1, to 5, to 10, to 100) and is at most half of the other's.
+    Usual scales end at 1, 5, 10 or 100; the best score of the narrower is at most half.
     """
     known = {name: one for name, one in ranges.items() if one.n >= _ENOUGH}
     if len(known) < 2:

@@ -47,7 +47,6 @@ def _is_score(column: str) -> bool:
 
 
 def _read_row(row: Record) -> Iterator[Verdict]:
-    """Yield the verdicts of a row of `samples_df`."""
     system = take_first(row, ("model", "eval_id", "log"))
     repeat = take_first(row, ("sample_id",)) or f"{row.get('eval_id')} {row.get('epoch')}"
     item, task = require(row, ("id",)), row.get("task_name")
@@ -77,7 +76,6 @@ def _read_sample(sample: Record, about: Record, panels: dict[str, list[str]]) ->
 
 
 def _list_panels(about: Record) -> dict[str, list[str]]:
-    """Return the judges of every scorer that is a panel, by the names of their models."""
     found = {}
     for scorer in take_objects(about, "scorers"):
         options, name = take_object(scorer, "options"), str(scorer.get("name"))

@@ -1,8 +1,6 @@
 """Inside Inspect AI: a reducer that weighs a panel's grades, and a metric with an interval.
 
-Inspect finds this module by its entry point: `inspect eval --epochs-reducer unelisa/panel` and
-`model_graded_qa(model=[...], reducer="unelisa/panel")` work where unelisa is installed. Inspect
-loads the entry points of other packages only for names that begin with the package's.
+Inspect loads entry points only for names that begin with the package's: `unelisa/panel`.
 """
 
 import math
@@ -32,13 +30,7 @@ def reduce_panel(
     weights: list[float] | None = None,
     value_to_float: ToFloat = value_to_float(),  # noqa: B008 - Inspect's own default
 ) -> ScoreReducer:
-    """Return a reducer: the probability of a pass given the judges' log-odds, or the mean.
-
-    With `weights`, one for each judge of the panel (the logit of its accuracy, as `unelisa jury`
-    estimates it from earlier logs), P = expit(sum_j w_j (2 x_j - 1)). Without them, and over
-    epochs, which are answers and not judges, the mean. A grade that is missing does not count, and
-    without any the sample stays unscored.
-    """
+    """Return a reducer: expit(sum_j w_j (2 x_j - 1)) with `weights`, otherwise the mean."""
 
     def reduce(scores: list[Score]) -> Score:
         about = {"panel": {"votes": [_list_vote(one) for one in scores], "size": len(scores)}}
@@ -66,11 +58,7 @@ def _list_vote(score: Score) -> Any:
 
 @metric(name="pass_rate")  # Inspect adds the package
 def pass_rate(level: float = 0.95, value_to_float: ToFloat = value_to_float()) -> Metric:  # noqa: B008
-    """Return a metric: the mean score with its interval, a sample being one cluster of epochs.
-
-    Wilson's interval for scores of 0 and 1; otherwise the design effect of the scores' variance
-    makes the number of samples that it rests on.
-    """
+    """Return a metric: the mean score with its interval, a sample being one cluster of epochs."""
 
     def compute(scores: list[SampleScore]) -> dict[str, float]:
         groups: dict[Any, list[float]] = {}

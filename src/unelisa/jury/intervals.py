@@ -29,10 +29,7 @@ class Estimate(NamedTuple):
 
 
 def compare_all(values: Floats, covariance: Floats) -> list[tuple[int, int, float, float]]:
-    """Return all differences of two systems by number: one, other, value, and its reach.
-
-    All of them are within their reach at once with probability `TOGETHER`.
-    """
+    """Return (one, other, value, reach) of all differences, which hold together at `TOGETHER`."""
     pairs = list(combinations(range(len(values)), 2))
     if not pairs:
         return []
@@ -46,11 +43,7 @@ def compare_all(values: Floats, covariance: Floats) -> list[tuple[int, int, floa
 
 
 def find_reach(spread: Floats, pairs: list[tuple[int, int]], variances: Floats) -> float:
-    """Return the standard errors that all differences stay within with probability `TOGETHER`.
-
-    One difference has the usual 1.96; of three systems' three differences the largest is Tukey's
-    2.34 (max-t, from draws of the errors' joint normal distribution).
-    """
+    """Return the standard errors that all differences stay within with probability `TOGETHER`."""
     values, vectors = np.linalg.eigh(spread)
     root = vectors * np.sqrt(np.maximum(values, 0))
     draws = np.random.default_rng(0).standard_normal((DRAWS, len(spread))) @ root.T

@@ -47,7 +47,7 @@ def _read_task(task: Record) -> Iterator[Verdict]:
 
 
 def _read_minimal(record: Record) -> Iterator[Verdict]:
-    """Yield the verdicts of a minimal annotation, whose answers stand before the annotator."""
+    """Yield the verdicts of a minimal annotation, whose answers precede the annotator."""
     keys, judge = list(record), require(record, ("annotator",))
     start = keys.index("id") + 1 if "id" in record else 0
     for question in keys[start : keys.index("annotator")]:
@@ -59,7 +59,6 @@ def _read_minimal(record: Record) -> Iterator[Verdict]:
 
 
 def _read_answers(annotation: Record) -> dict[Any, Any]:
-    """Return question -> answer: a label or number, or several choices."""
     found: dict[Any, list[Any]] = {}
     for result in take_objects(annotation, "result"):
         given = _read_value(take_object(result, "value"))
@@ -69,7 +68,6 @@ def _read_answers(annotation: Record) -> dict[Any, Any]:
 
 
 def _read_value(value: Any) -> list[Any]:
-    """Return the answers that a value holds; a path in a tree of labels is one of them."""
     if not isinstance(value, dict):
         return [] if value is None else [value]
     answer = take_first(value, _ANSWERS)

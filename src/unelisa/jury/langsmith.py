@@ -42,7 +42,6 @@ def read(records: Iterable[Record]) -> Iterator[Entry]:
 
 
 def _compare(judge: Any, group: list[Record], human: bool) -> Iterator[Preference]:
-    """Yield the preferences between all pairs of a group, by their scores."""
     for k, one in enumerate(group):
         for other in group[k + 1 :]:
             scores = [take_first(part, _MARKS) for part in (one, other)]

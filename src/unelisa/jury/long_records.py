@@ -69,7 +69,6 @@ def _pair(judge: Any, mark: Any) -> Iterator[tuple[Any, Any]]:
 def _find_keys(
     keys: tuple[str, ...], kinds: tuple[tuple[str, ...], ...] = _KINDS
 ) -> tuple[str | None, ...]:
-    """Return the key of each kind, in any case; None if absent."""
     written = {key.lower(): key for key in keys}
     return tuple(
         next((written[name] for name in names if name in written), None) for names in kinds

@@ -21,7 +21,6 @@ def _is_assessment(record: Record) -> bool:
 
 
 def _find_info(record: Record) -> Record | None:
-    """Return the part of a trace that holds its assessments; None where there is none."""
     info = record.get("info")
     found = info if isinstance(info, dict) else record
     return found if "assessments" in found else None

@@ -83,7 +83,6 @@ def _name_judge(record: Record) -> Any:
 
 
 def _read_winner(said: Any, names: tuple[Any, Any]) -> str | None:
-    """Return the side that wins: as a side, or as the name of a system."""
     if said is None:
         return None
     for side, name in zip(("first", "second"), names, strict=True):
@@ -100,7 +99,6 @@ def _read_winner(said: Any, names: tuple[Any, Any]) -> str | None:
 
 
 def _measure(record: Record, turned: bool) -> tuple[int, int] | None:
-    """Return the lengths of the two answers in characters, if both are there."""
     for pair in _ANSWERS:
         found = tuple(_count_characters(record.get(key)) for key in pair)
         if None not in found:

@@ -1,7 +1,4 @@
-"""What a panel of judges is worth: leniency, accuracy and family of each, and its pass rate.
-
-The package krippendorff is under the GPL, so that alpha is computed here; tests compare both.
-"""
+"""What a panel of judges is worth: leniency, accuracy and family of each, and its pass rate."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -41,9 +38,7 @@ def describe_jury(
 ) -> dict[str, Any]:
     """Return what a fitted model says about a panel of judges, as data that JSON can hold.
 
-    To pass is the positive of two classes or the last of ordered ones; other classes have no pass
-    rate. `questions` names what an item answers, and `truth` holds gold labels with probabilities
-    that did not use them. Without `show_items` no item is named.
+    `truth` holds gold labels with probabilities that did not use them; `show_items` names items.
     """
     passing = _chances_of_passing(judged)
     counts = count_classes(judged.votes)
@@ -91,7 +86,6 @@ def _chances_of_passing(judged: Judged) -> Floats | None:
 def _describe_judges(
     model: Aggregator, votes: Votes, passing: Floats | None
 ) -> list[dict[str, Any]]:
-    """Return one row per judge, the best first; all of them, as the worst matter most."""
     table, best = model.voters_, encode_classes(votes.n_classes)[-1]
     accuracy = table["accuracy"].to_numpy() if "accuracy" in table else np.full(len(table), np.nan)
     rows = []
@@ -120,10 +114,7 @@ def _describe_judges(
 
 
 def _describe_worth(model: Aggregator, judged: Judged) -> dict[str, Any]:
-    """Return how many independent judges the panel is, with an interval, and how far it agrees.
-
-    None for judges who agree no more than coins do, and for two, whose errors nothing shows.
-    """
+    """Return how many independent judges the panel is, with an interval, and how far it agrees."""
     effective, bounds = make_plain(getattr(model, "effective_voters_", None)), None
     if judged.votes.n_voters < LEAST_JUDGES or not exceeds_chance(judged.votes):
         effective = None
@@ -139,10 +130,7 @@ def _describe_worth(model: Aggregator, judged: Judged) -> dict[str, Any]:
 
 
 def find_truth(jury: Votes, gold: NDArray[np.int8], blind: Judged) -> Truth | None:
-    """Return gold labels as passed or not, beside what a model says that has not seen them.
-
-    `gold` are codes per item, 0 without; None where no class is the best, or without gold labels.
-    """
+    """Return gold labels as passed or not, beside what a model says that has not seen them."""
     passing = _chances_of_passing(blind)
     if passing is None or not gold.any():
         return None
@@ -151,11 +139,7 @@ def find_truth(jury: Votes, gold: NDArray[np.int8], blind: Judged) -> Truth | No
 
 
 def _list_divided(judged: Judged, counts: Floats) -> list[dict[str, Any]]:
-    """Return the items worth a human look, by name: judges differ, and the label is least certain.
-
-    A human label is expected to save 1 - max_k P(k) errors on an item; without probabilities the
-    items on which judges differ most come first.
-    """
+    """Return the items worth a human look, by 1 - max_k P(k), the errors that a label saves."""
     votes = counts.sum(axis=1)
     against = votes - counts.max(axis=1)
     chances = judged.chances
@@ -177,11 +161,7 @@ def _list_divided(judged: Judged, counts: Floats) -> list[dict[str, Any]]:
 
 
 def measure_agreement(votes: Votes) -> dict[str, Any]:
-    """Return how far judges agree beyond chance; None where nothing varies or is shared.
-
-    Krippendorff's alpha (ordinal for ordered classes), Fleiss' kappa, and the mean of Cohen's over
-    all pairs of judges.
-    """
+    """Return Krippendorff's alpha, Fleiss' kappa, and the mean of Cohen's kappa over pairs."""
     counts, codes = count_classes(votes), encode_classes(votes.n_classes)
     pairs = []
     for s, t in combinations(range(votes.n_voters), 2):
@@ -207,9 +187,8 @@ def count_classes(votes: Votes) -> Floats:
 def compute_alpha(counts: Floats, ordered: bool = False) -> float:
     """Return Krippendorff's alpha from the number of judges per item (row) and class (column).
 
-    alpha = 1 - (n - 1) sum_i sum_{c,k} n_ic n_ik d_ck / (m_i - 1) / sum_{c,k} n_c n_k d_ck, over
-    items with m_i > 1 votes; d is 1 for different classes, or (Krippendorff's ordinal metric) the
-    squared number of votes between them.
+    1 - (n - 1) sum_i sum_{c,k} n_ic n_ik d_ck / (m_i - 1) / sum_{c,k} n_c n_k d_ck over m_i > 1
+    votes; d is 1 for different classes, or, if ordered, the squared number of votes between them.
     """
     counts = counts[counts.sum(axis=1) > 1]
     sizes, totals = counts.sum(axis=1), counts.sum(axis=0)
@@ -237,10 +216,7 @@ def compute_fleiss(counts: Floats) -> float:
 
 
 def compute_kappa(one: NDArray[np.int8], other: NDArray[np.int8], codes: Sequence[int]) -> Estimate:
-    """Return Cohen's kappa of two raters of the same items.
-
-    The variance is p (1 - p) / (n (1 - e)^2) for the share p of agreement and e expected by chance.
-    """
+    """Return Cohen's kappa of two raters, with variance p (1 - p) / (n (1 - e)^2)."""
     agreed = float(np.mean(one == other))
     chance = float(sum(np.mean(one == code) * np.mean(other == code) for code in codes))
     if chance >= 1:
@@ -265,12 +241,9 @@ def compare_with_gold(votes: Votes, gold: NDArray[np.int8]) -> dict[str, dict[st
 def bound_effective(
     votes: Votes, chances: Floats, bounds: tuple[float, float] | None
 ) -> tuple[float, float] | None:
-    """Return a 90 % interval of Kish's n / (1 + (n - 1) rho); None where nothing is shared.
+    """Return a 90 % interval of Kish's n / (1 + (n - 1) rho), at both `bounds` of the accuracy.
 
-    rho is the mean correlation of two votes' errors on one item, sum_i a_i / sum_i b_i (see
-    `count_independent`), with the variance sum_i (a_i - rho b_i)^2 / (sum_i b_i)^2. How often the
-    judges err together depends on how right the labels are: the interval covers both ends of the
-    `bounds` of their accuracy.
+    rho = sum_i a_i / sum_i b_i has the variance sum_i (a_i - rho b_i)^2 / (sum_i b_i)^2.
     """
     views = [chances]
     if bounds is not None:
@@ -283,7 +256,6 @@ def bound_effective(
 
 
 def _bound_view(votes: Votes, chances: Floats) -> list[float]:
-    """Return both ends of the interval for given probabilities of the truth."""
     shape = chances.shape
     total, squares, counts = np.zeros(shape), np.zeros(shape), np.zeros(shape[0])
     codes = encode_classes(votes.n_classes)
@@ -309,11 +281,7 @@ def _bound_view(votes: Votes, chances: Floats) -> list[float]:
 
 
 def exceeds_chance(votes: Votes) -> bool:
-    """Return whether judges agree more than judges who toss a coin would, with 99 % certainty.
-
-    The agreement of pairs on an item beyond that expected from the classes' shares is compared with
-    its standard error over the items.
-    """
+    """Return whether judges agree more than judges who toss a coin would, with 99 % certainty."""
     counts = count_classes(votes)
     counts = counts[counts.sum(axis=1) > 1]
     if not len(counts):

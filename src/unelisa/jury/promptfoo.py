@@ -1,7 +1,4 @@
-"""promptfoo: results as JSON or JSONL; assertions that a model grades are judges.
-
-`select-best` compares the answers of all providers to a test: the best is preferred to the others.
-"""
+"""promptfoo: results as JSON or JSONL; assertions that a model grades are judges."""
 
 import re
 from collections import Counter, defaultdict
@@ -28,7 +25,6 @@ def fits(record: Record) -> bool:
 
 
 def _list_results(record: Record) -> Any:
-    """Return the results of a file, of version 3 or of a summary alone; None if it is another."""
     found = record.get("results")
     found = found.get("results") if isinstance(found, dict) else found
     graded = isinstance(found, list) and any(
@@ -104,7 +100,6 @@ def _read_mark(component: Record) -> Any:
 
 
 def _name_judge(assertion: Record) -> str:
-    """Return the metric's name, or the kind of assertion with the model that grades."""
     if isinstance(assertion.get("metric"), str) and assertion["metric"].strip():
         return str(assertion["metric"])
     grader = assertion.get("provider")
@@ -114,7 +109,6 @@ def _name_judge(assertion: Record) -> str:
 
 
 def _name_system(result: Record) -> Any:
-    """Return the model under test, with the prompt's number beyond the first."""
     provider = result.get("provider")
     if isinstance(provider, dict):
         provider = provider.get("label") or provider.get("id")

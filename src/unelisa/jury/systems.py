@@ -1,34 +1,23 @@
 """Systems under test: the pass rate of each, and which differences between them hold.
 
-The probabilities p_i of a model rest on the pass rate of all items together, which pulls every
-system toward it. With b and a the mean probabilities of passing and of failing items, a system's
-own rate is (Rogan and Gladen 1978)::
+With b and a the mean probabilities of passing and failing items, a system's own rate is (Rogan and
+Gladen 1978)::
 
     rate = (mean_i p_i - a) / (b - a),   b = sum p^2 / sum p,   a = sum p (1 - p) / sum (1 - p)
 
-That corrects too much where p is less sure than it could be, as p that allows for errors of the
-model is: the estimate is halfway between mean p and this rate, and the interval covers both. Item i
-of question q contributes c (p_i - mean p) / n to the error of c mean p, and c is 1 or 1 / (b - a).
-What a question does to two systems cancels in their difference, so that systems that answered the
-same questions are compared question by question (paired).
+The estimate is halfway between mean p and this rate, which corrects too much, and the interval
+covers both: item i adds c (p_i - mean p) / n to the error of c mean p, c being 1 or 1 / (b - a).
+Systems that answered the same questions are paired; the intervals of all differences hold together.
 
-All pairs are compared at once: the intervals of all differences hold together with the stated
-probability (`intervals.find_reach`). They are widened by how far the difference varies while all
-log-odds move together, so that the pass rate of all items is at either end of its interval.
-
-That no judge favors a system is an assumption. `find_favors` checks it: with D_s the difference of
-the shares that judge s passes of two systems, and m_s the judge's rate of true passes minus that of
-false ones, D = m delta + error if no judge does. The rest after weighted least squares, r, is
-compared with its errors' covariance V over the questions (Hotelling's T^2, judges - 1 degrees of
-freedom)::
+That no judge favors a system is checked (`find_favors`): for the difference D_s of the shares that
+judge s passes of two systems, and m_s the rate of true passes minus that of false ones, D = m delta
++ error. The rest r of weighted least squares and its covariance V over the questions give
+Hotelling's::
 
     T^2 = r' V^-1 r,   V = sum_q a_q a_q'
 
-A judge x system interaction widens the differences by the distance between the judges, (max r - min
-r) / mean m: far enough if at least one of them favors no system. With gold labels of a random
-sample of each system's items neither is needed: the rate is then prediction-powered (Angelopoulos
-et al. 2023), with probabilities p_i that did not use these labels, and N items, n of them with
-gold::
+An interaction widens the differences by (max r - min r) / mean m. With gold labels of a random
+sample the rate is prediction-powered (Angelopoulos et al. 2023), p_i not having used them::
 
     rate = lambda mean p + mean_gold (y_i - lambda p_i)
 """
@@ -93,12 +82,7 @@ def describe_systems(
     questions: Mapping[str, str] | None = None,
     truth: Truth | None = None,
 ) -> dict[str, Any]:
-    """Return the rows of the systems under test, the best first, and of all pairs of them.
-
-    `passing` is P(pass) per item, `systems` names the system of an item and `questions` what was
-    asked, and `bounds` is the interval of the pass rate of all items: without one the systems have
-    none, unless there is a `truth`.
-    """
+    """Return the rows of the systems under test, the best first, and of all pairs of them."""
     known = np.array([systems.get(str(item), "") for item in judged.votes.items], dtype=object)
     ends, bounded = [end for end in bounds if end is not None], None not in bounds
     views = _move_together(passing, ends)
@@ -136,7 +120,6 @@ def describe_systems(
 
 
 def _join_systems(systems: list[System]) -> dict[str, float]:
-    """Return the pass rate of all items by the corrected rates of their systems."""
     sizes = np.array([len(one.errors) for one in systems]) / sum(len(x.errors) for x in systems)
     share, errors = float(sizes @ [one.share for one in systems]), sizes @ list_errors(systems)
     few = sum(FEW * (size / len(x.errors)) ** 2 for size, x in zip(sizes, systems, strict=True))
@@ -162,7 +145,6 @@ def _describe_system(one: System, rank: tuple[int, int] | None, bounded: bool) -
 def _name_questions(
     judged: Judged, known: NDArray[Any], questions: Mapping[str, str] | None
 ) -> list[str]:
-    """Return what each item answers: as given, or its name without that of its system."""
     items = [str(item) for item in judged.votes.items]
     if questions:
         return [questions.get(item, item) for item in items]
@@ -197,11 +179,7 @@ def correct_system(one: System, truth: Truth, items: NDArray[np.intp], trust: fl
 def find_favors(
     judged: Judged, passing: Floats, known: NDArray[Any], asked: list[str]
 ) -> list[dict[str, Any]]:
-    """Return the systems with a judge x system interaction; of two, the first stands for both.
-
-    Of each the judge who passes most of its answers beyond expectation, the strictest, by how much
-    (`more`, `less`), and the `spread` of the judges' views as a pass rate.
-    """
+    """Return the systems with a judge x system interaction; of two, only the first."""
     names, votes = sorted(set(known.tolist()) - {""}), judged.votes
     merit = _measure_merit(votes, passing)
     questions = np.unique(np.array(asked, dtype=object), return_inverse=True)[1]
@@ -216,7 +194,6 @@ def find_favors(
 
 
 def _measure_merit(votes: Votes, passing: Floats) -> Floats:
-    """Return each judge's rate of true passes minus that of false ones."""
     passes, merit = encode_classes(votes.n_classes)[-1], np.zeros(votes.n_voters)
     for s in range(votes.n_voters):
         column = votes.values[:, s]
@@ -308,10 +285,7 @@ def rate_system(
 def compare_systems(
     systems: list[System], favors: Sequence[Mapping[str, Any]] = ()
 ) -> list[dict[str, Any]]:
-    """Return one row per pair of systems, the largest difference first; all hold together.
-
-    `paired` counts the questions that both have answered.
-    """
+    """Return one row per pair of systems, the largest difference first; all hold together."""
     errors = list_errors(systems)
     disputed = {favor["system"]: favor["spread"] for favor in favors}
     rows = []

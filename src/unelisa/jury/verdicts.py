@@ -74,7 +74,7 @@ class Jury(Votes):
     failures
         Judge -> how many of its judgments failed; they count as abstentions.
     checks
-        Name of a deterministic test -> how many answers passed, and how many were tested.
+        Deterministic test -> how many answers passed, and how many were tested.
     notes
         How scores or letters were read.
     """
@@ -141,7 +141,6 @@ class Panel:
             self._add_verdict(entry)
 
     def _name_judge(self, judge: Any) -> str | None:
-        """Return the name of a judge, None for one that is not to be read."""
         name = read_name(judge, "a judge")
         if self._wanted is None or name in self._wanted:
             return name
@@ -186,11 +185,7 @@ class Panel:
             refuse_beyond(VERDICT_BYTES * len(self._rows[0]) + names, "a panel of this size")
 
     def _choose(self, name: str, mark: Any) -> tuple[bool, Any]:
-        """Return whether answers to a question are wanted, and the mark.
-
-        The question is the declared one, or the only one that occurs; `QUESTION: OPTION` asks
-        whether an annotator who may choose several options chose one.
-        """
+        """Return whether answers to a question or its option are wanted, and the mark."""
         self._met = self._met or name
         if name == self._met:
             return True, mark
@@ -217,7 +212,6 @@ class Panel:
         return key._replace(repeat=seen.setdefault(str(verdict.repeat), len(seen) + 1))
 
     def _number(self, judge: str | None, mark: Any) -> int:
-        """Return the number of a mark's grade, -1 for an abstention."""
         try:
             grade = read_grade(mark)
         except VotesError as error:
@@ -258,7 +252,6 @@ class Panel:
         return self._complete(Votes.of_assembled(found), items, named, source)
 
     def _complete(self, votes: Votes, items: list[str], named: Named, source: str) -> Jury:
-        """Return the votes with what else the logs hold."""
         voted, gold = set(self._rows[0].tolist()), {}
         for k, grade in self._gold.items():
             label = named.labels[grade]
@@ -320,11 +313,7 @@ class Panel:
         warn_user(f"judgments that failed count as abstentions ({total}): {most}", VotesWarning)
 
     def name_items(self) -> list[str]:
-        """Return the answers' names, as short as distinguishes them.
-
-        The item; with several systems the system before it; the task, if two have items of one
-        name; and the number of the epoch beyond the first.
-        """
+        """Return the answers' names: the item, with what else distinguishes two answers."""
         several = len({key.system for key in self._answers}) > 1
         names = [_name_item(key, several, "") for key in self._answers]
         for part in ("{0.task}", "{0.task} {0.content}"):

@@ -77,10 +77,7 @@ def write_opening(findings: Mapping[str, Any]) -> str:
 
 
 def describe_certificate(facts: Mapping[str, Any]) -> dict[str, str]:
-    """Return a certificate in words: what is guaranteed, for how many items, from which answers.
-
-    `facts` is what `unelisa certify --certificate` wrote.
-    """
+    """Return a certificate in words: what is guaranteed, for how many items, from which answers."""
     guarantee, drawn, silent = str(facts["guarantee"]), "all items", facts.get("n_unanswered")
     if above := facts.get("drawn_above"):
         drawn = f"the items whose label has a probability of at least {show_percent(above)}"
@@ -168,7 +165,6 @@ def _figure(value: str, what: str, more: str = "") -> dict[str, str]:
 
 
 def _show_rate(findings: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the estimated share of the second of two classes, or of the most common of more."""
     found, label = findings["prevalence"], findings["classes"][1]
     if findings["by_class"] is not None:
         rates = findings["by_class"]["shares"]
@@ -180,7 +176,6 @@ def _show_rate(findings: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def _bounded(found: Mapping[str, Any], what: str) -> dict[str, str]:
-    """Return a share with its interval, as far as the votes determine them."""
     if found["share"] is None:
         return _figure(UNKNOWN, what)
     more = f"its interval {UNKNOWN}"

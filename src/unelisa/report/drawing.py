@@ -1,11 +1,7 @@
 """Findings as shapes: where bars, curves, voters and lines go, in the units of a drawing.
 
-Pure geometry; the templates turn it into SVG, the page's script into the interactive graph, and
-`plots` into matplotlib. Voters are placed on rings: the truth in the center, the voters that count
-around it, the others outside. Voters who repeat each other are neighbors, connected to the truth by
-the arc of their family; many voters without edges are one node. The same crowd always gives the
-same picture, no voter covers another, and position shows who counts. The unit is a pixel at zoom 1;
-y points down, as on screens.
+Pure geometry for SVG, the page's script and matplotlib. The truth is in the center, the voters that
+count around it, the others outside. The unit is a pixel at zoom 1; y points down.
 """
 
 from collections.abc import Sequence
@@ -105,10 +101,7 @@ def draw_calibration(bins: Sequence[dict[str, float]]) -> list[dict[str, Any]]:
 
 
 def draw_shares(shares: Sequence[dict[str, Any]], n_items: int | None) -> dict[str, Any]:
-    """Return a bar for every class: the share of items labeled so, or else its estimated share.
-
-    Where both are known, a mark shows the estimate. Widths are in units of the drawing.
-    """
+    """Return a bar for every class: the share of items labeled so, or else its estimated share."""
     marked = [one["prevalence"] for one in shares]
     filled = [one["labeled"] / n_items for one in shares] if n_items else marked
     largest = max((x for x in (*filled, *marked) if x is not None), default=0.0) or 1.0
@@ -129,11 +122,7 @@ def draw_shares(shares: Sequence[dict[str, Any]], n_items: int | None) -> dict[s
 
 
 def draw_confusion(rows: Sequence[Sequence[float]], names: Sequence[Any]) -> dict[str, Any]:
-    """Return a square cell for every class (row) and answer (column), shaded by its share.
-
-    Rows are shares, or counts, of which the shares are taken. The shade grows with the root of the
-    share, so that rare confusions can be seen, and stays pale enough for text.
-    """
+    """Return a cell for every class (row) and answer (column), shaded by the root of its share."""
     n, edge = len(names), _leave_room(names)
     size = round(min(max(SQUARES / n, LEAST_CELL), LARGEST_CELL), 1)
     totals = [sum(row) or 1 for row in rows]
@@ -157,7 +146,6 @@ def draw_confusion(rows: Sequence[Sequence[float]], names: Sequence[Any]) -> dic
 
 
 def _leave_room(names: Sequence[Any]) -> float:
-    """Return the room for names of classes beside a picture."""
     return 14 + DIGIT * max(len(show_name(name, SHORT_NAME)) for name in names)
 
 
@@ -197,10 +185,8 @@ def describe_graph(network: Network, ranking: Sequence[int]) -> dict[str, Any]:
 def draw_graph(graph: dict[str, Any]) -> dict[str, Any]:
     """Return the graph's nodes, ties to the truth and links, with sizes, widths and signs.
 
-    Nodes are [x, y, size, role], ties [voter, width, sign], links [voter, voter, width, sign].
-    Voters who are drawn as one node, the rest, have none of their own. A family has the width and
-    sign of its heaviest voter's tie, a hub and an arc of points [x, y], and a stem [voter, x, y]
-    from the arc to each voter.
+    [x, y, size, role], [voter, width, sign], [voter, voter, width, sign]; families have arcs and
+    stems.
     """
     strongest = max((abs(tie) for tie in graph["ties"]), default=0.0) or 1.0
     heaviest = max((abs(w) for _, _, w in graph["links"]), default=0.0) or 1.0
@@ -262,12 +248,10 @@ def _draw_families(graph: dict[str, Any], strongest: float) -> list[dict[str, An
 
 
 def _angles(places: Floats) -> Floats:
-    """Return the directions of places, clockwise from the top."""
     return np.asarray(np.mod(np.arctan2(places[:, 0], -places[:, 1]), 2 * np.pi))
 
 
 def _points(angles: Floats, radius: Any) -> Floats:
-    """Return points on circles, at angles clockwise from the top."""
     circle = np.column_stack([np.sin(angles), -np.cos(angles)])
     return np.asarray(np.round(circle * np.reshape(radius, (-1, 1)), 1))
 
@@ -284,12 +268,7 @@ def _between(ends: tuple[float, float], share: float) -> float:
 
 
 def place_voters(network: Network) -> Floats:
-    """Return the place of every voter, voters x 2; the truth is at (0, 0).
-
-    Those that count go clockwise from the top: those who agree with the truth by decreasing weight,
-    then the contrarians, a family in the place of its heaviest voter. Each other voter is placed as
-    close as the ring allows to its neighbors. Those who are drawn as one node have one place.
-    """
+    """Return places, voters x 2, around the truth: who agrees, contrarians, others nearby."""
     places, lead = np.zeros((len(network.names), 2)), np.arange(len(network.names))
     counted, alone = network.counted, network.alone
     for kin in network.families:
@@ -329,7 +308,6 @@ def share_rings(
 
 
 def _spread(rings: list[tuple[float, int]], wanted: Floats | None = None) -> Floats:
-    """Return positions on the rings for voters in clockwise order."""
     n = sum(size for _, size in rings)
     pace = np.array([(k + j / len(rings)) / m for j, (_, m) in enumerate(rings) for k in range(m)])
     order = np.argsort(pace, kind="stable")  # all rings fill at the same rate
@@ -345,7 +323,6 @@ def _spread(rings: list[tuple[float, int]], wanted: Floats | None = None) -> Flo
 
 
 def _wanted_angles(links: list[Edge], places: Floats, placed: NDArray[np.bool_]) -> Floats:
-    """Return the direction of the neighbors of each voter not placed; NaN where none."""
     directions, known = places / INNER, placed.copy()
     for _ in range(PASSES):
         pull = np.zeros_like(places)

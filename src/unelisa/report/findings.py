@@ -1,7 +1,4 @@
-"""Every number that a report shows, as plain data: no HTML here, no numbers elsewhere.
-
-The findings name voters; they name items only with `show_items`, because items may be patients.
-"""
+"""Every number that a report shows, as plain data; items, who may be patients, only if asked."""
 
 import platform
 import warnings
@@ -65,12 +62,7 @@ def collect_findings(
     *,
     show_items: bool = False,
 ) -> Findings:
-    """Return everything that a report says about a fitted model, as data that JSON can hold.
-
-    Only the model's public attributes are read. Without judged items the findings describe the
-    voters alone; `notes` are further warnings, such as those of the fit; `show_items` names items
-    that are uncertain, hard, or labeled otherwise than by the majority.
-    """
+    """Return everything that a report says about a fitted model, as data that JSON can hold."""
     given = () if reference is None else reference.comparison
     rows = (row if isinstance(row, Mapping) else row._asdict() for row in given)
     network, ranking = Network.of_model(model), rank_voters(model)
@@ -120,12 +112,7 @@ def describe_expected(model: Aggregator) -> Findings | None:
 
 
 def _describe_crowd(model: Aggregator, network: Network, ranking: list[int]) -> Findings:
-    """Return who counts, and how many independent voters carry as much information.
-
-    Where a method selects experts, only they count, and the others are not modeled: no number of
-    independent voters is known. In a consensus every voter counts who is clearly tied to the truth,
-    and experts are those better than the crowd.
-    """
+    """Return who counts (experts, or all clearly tied ones), and how many independent voters."""
     selects, place = selects_experts(model), {s: k for k, s in enumerate(ranking)}
     consensus = not selects and "expert" in model.verdicts
     return {
@@ -165,11 +152,7 @@ def describe_classes(
     ranking: list[int],
     shares: Sequence[dict[str, Any]] | None = None,
 ) -> Findings | None:
-    """Return what a report says of more than two classes; None for two.
-
-    How many items each got, what voters confuse, and which pairs are hard. Classes are given by
-    their place in `classes_`, voters by their row in the ranking.
-    """
+    """Return the items per class, what voters confuse, and hard pairs; None for two classes."""
     labels, n = [make_plain(label) for label in model.classes_.tolist()], len(model.classes_)
     if n == 2:
         return None
@@ -216,11 +199,7 @@ def explain_structure(name: str) -> str:
 
 
 def list_readings(model: Aggregator, ranking: list[int], judged: Judged | None) -> list[Findings]:
-    """Return the readings that the votes allow, where there are several; the first was taken.
-
-    Voters are given by their row in the ranking: those on their own, families, contrarians, and
-    those who are not clearly tied to this reading's truth.
-    """
+    """Return the readings that the votes allow, if several; voters by row in the ranking."""
     fitted: Any = model
     table: Any = getattr(fitted, "readings_", ())
     if len(table) < 2:
@@ -238,13 +217,11 @@ def list_readings(model: Aggregator, ranking: list[int], judged: Judged | None) 
 
 
 def _count_different(reading: Any, judged: Judged) -> int:
-    """Return the number of items that a reading labels otherwise."""
     scores = np.asarray(reading.decision_function(judged.votes))
     return int(np.count_nonzero(pick_classes(scores) != judged.picked))
 
 
 def _place_voters(reading: Any, ranking: list[int]) -> Findings:
-    """Return the voters of a reading by role, as rows of the ranking."""
     verdicts, row = list(reading.voters_["verdict"]), {s: k for k, s in enumerate(ranking)}
     voter = {str(name): s for s, name in enumerate(reading.voter_names_)}
     families = [sorted(row[voter[str(name)]] for name in kin) for kin in reading.families_]
@@ -256,12 +233,7 @@ def _place_voters(reading: Any, ranking: list[int]) -> Findings:
 
 
 def list_items(judged: Judged | None) -> Findings:
-    """Return the items to look at: uncertain ones, hard ones, and those labeled against most votes.
-
-    Uncertain are those closest to one half; with more than two classes, those whose label is the
-    least probable, or ahead by the least. Items of unknown ease are not hard. Of the differing the
-    surest label comes first. Without items that may be named, each is None.
-    """
+    """Return the items to look at: uncertain, hard, and labeled against most votes."""
     if judged is None:
         return dict.fromkeys(("uncertain", "hard", "differing"))
     sure = judged.leads if judged.two_classes or judged.chances is None else judged.chances
@@ -273,7 +245,6 @@ def list_items(judged: Judged | None) -> Findings:
 
 
 def _name_items(judged: Judged, order: NDArray[np.float64]) -> list[Findings]:
-    """Return the first items in an order, without those where it is NaN."""
     ease = np.full(len(order), np.nan) if judged.ease is None else judged.ease
     first = [int(i) for i in np.argsort(order, kind="stable")[:MOST_LISTED] if order[i] == order[i]]
     return [

@@ -1,9 +1,4 @@
-"""The pages on a phenotype and on rules: what was found and what to check; no patient.
-
-The page on rules has three pictures: the rules with the number of patients each flags, and arrows
-from a rule to the one that contains it; the share of each rule's patients whom the others flag; and
-the most frequent patterns of rules. Positions are those of SVG: y points down.
-"""
+"""The pages on a phenotype and on rules: what was found and what to check; no patient."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -40,11 +35,7 @@ def describe_phenotype(
     steps: Sequence[Step] = (),
     performance: Performance | None = None,
 ) -> Facts:
-    """Return what a fitted phenotyper found, as plain values.
-
-    `chances` is P(case) per patient, `steps` the queries that the database answered, and
-    `performance` that of the labels, by default for the patients of the fit.
-    """
+    """Return what a fitted phenotyper found, as plain values; `steps` are the queries."""
     prevalence, threshold = float(chances.mean()), float(model.threshold_)
     found = performance or Performance(model.ppv_, model.npv_, model.sensitivity_)
     n, cases = len(chances), int((chances >= model.threshold_).sum())
@@ -92,10 +83,8 @@ def show_group(size: int, n: int) -> str:
 def count_large(chances: Floats, threshold: float) -> tuple[list[int], list[float]]:
     """Return the counts and the edges of a histogram in which no patient stands out.
 
-    A bin of 1 to `FEWEST_SHOWN` - 1 patients is joined with its neighbors until they are as many,
-    so that nothing is left out that the total would reveal. The threshold is an edge: otherwise its
-    bin and the number of cases would reveal how many lie between the two. Bins on its two sides are
-    joined only where a side as a whole is that small.
+    Bins of 1 to `FEWEST_SHOWN` - 1 patients are joined with their neighbors. The threshold is an
+    edge: else its bin and the number of cases would reveal how many lie between.
     """
     edges = np.linspace(0, 1, BINS + 1)
     inner = np.clip(np.abs(edges - threshold).argmin(), 1, BINS - 1)
@@ -108,7 +97,6 @@ def count_large(chances: Floats, threshold: float) -> tuple[list[int], list[floa
 
 
 def _join_small(counts: Sequence[int], edges: Sequence[float]) -> tuple[list[int], list[float]]:
-    """Return the bins with small ones joined to the smaller neighbor, until none is left or one."""
     joined, ends = list(counts), [float(edge) for edge in edges]
     while len(joined) > 1 and any(0 < n < FEWEST_SHOWN for n in joined):
         small = next(k for k, n in enumerate(joined) if 0 < n < FEWEST_SHOWN)
@@ -125,10 +113,7 @@ def render_phenotype(facts: Facts) -> str:
 
 
 def render_rules(facts: Facts) -> str:
-    """Return the page: one self-contained file that loads and runs nothing.
-
-    `facts` has the figures of the rules, and how they overlap unless they are those of sites.
-    """
+    """Return the page: one self-contained file that loads and runs nothing."""
     pictures = {"nested": draw_nested, "shares": draw_shares, "patterns": draw_patterns}
     drawn = {name: draw(facts) for name, draw in pictures.items()} if "overlap" in facts else None
     return fill_template(
@@ -169,10 +154,7 @@ def draw_nested(facts: Facts) -> Facts:
 
 
 def draw_shares(facts: Facts) -> Facts:
-    """Return a cell per pair of rules: which share of the row's patients the column's rule flags.
-
-    A share that would reveal fewer than `FEWEST_SHOWN` patients, inside or outside, is in words.
-    """
+    """Return a cell per pair of rules: the share that the column flags of the row's patients."""
     flagged, within = facts["flagged"], {tuple(pair) for pair in facts["within"]}
     cells = [
         {

@@ -34,13 +34,7 @@ def label_columns(judged: Judged, named: bool = True) -> tuple[str, ...]:
 
 
 def label_rows(judged: Judged, named: bool = True) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a table of labels, in the columns `label_columns`.
-
-    The probability is that of the positive class (of the label, and then of every class, where
-    there are more than two), and empty for methods that give none. The expected accuracy is the
-    probability that the label is right: its mean is that of all labels. The ease is empty where it
-    is unknown. Without names, the first column is the row number, from 1.
-    """
+    """Yield the rows of a table of labels, in the columns `label_columns`; empty where unknown."""
     n = len(judged.scores)
     for low in range(0, n, CHUNK):
         rows = slice(low, min(low + CHUNK, n))
@@ -50,7 +44,6 @@ def label_rows(judged: Judged, named: bool = True) -> Iterator[tuple[Any, ...]]:
 
 
 def _list_columns(judged: Judged, rows: slice, named: bool, before: int = 0) -> dict[str, Any]:
-    """Return the columns of a table of labels by name; rows are counted from `before`."""
     columns: dict[str, Any] = {"item": judged.votes.items[rows]}
     if not named:
         columns = {"row": np.arange(rows.start, rows.stop) + before + 1}
@@ -68,7 +61,6 @@ def _list_columns(judged: Judged, rows: slice, named: bool, before: int = 0) -> 
 
 
 def _write_cells(name: str, column: Any, n: int) -> list[Any]:
-    """Return a column as text, "" where there is no number."""
     if column is None:
         return [""] * n
     if name in ("item", "row", "label", "status"):
@@ -95,11 +87,7 @@ def pack_table(name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) 
 
 
 def pack_labels(judged: Judged, show_items: bool) -> Download | None:
-    """Return the labels for the save button; None where they are too many for a page.
-
-    With `show_items`, or where items have no names but 0, 1, 2, ..., this is labels.csv as
-    `unelisa fit --out` writes it, byte for byte. Otherwise row numbers replace the names.
-    """
+    """Return the labels for the save button, by row without `show_items`; None if too many."""
     if len(judged.scores) > LARGEST:  # a row takes a byte at least
         return None
     named = show_items or np.array_equal(judged.votes.items, np.arange(len(judged.scores)))
@@ -139,13 +127,7 @@ def plan_files(inputs: Sequence[Path], folder: Path) -> list[tuple[Path, Path]]:
 def label_file(
     model: Aggregator, pair: tuple[Path, Path], coding: CodingChoice, item: str | None = None
 ) -> int:
-    """Write the labels of a Parquet file of votes to another; return the number of items.
-
-    Votes are read and labels written batch by batch, so memory does not grow with the items.
-    Columns: item where the votes name it, otherwise row, counted from 1 in each file; label;
-    probability of the positive class (or of the label and of every class), expected accuracy and
-    ease where the method gives them.
-    """
+    """Write the labels of a Parquet file of votes to another; return their number."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - only files need it
 
     votes_file, labels_file = pair

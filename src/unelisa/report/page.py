@@ -1,8 +1,7 @@
 """The report as one HTML file that loads nothing from outside.
 
-Names are untrusted input. The template engine escapes them, also in the JSON of the graph; and the
-Content-Security-Policy allows only the two scripts of this package, by their hashes, and no
-requests at all.
+Names are untrusted: they are escaped, also in JSON; the Content-Security-Policy allows only the two
+scripts of this package, by their hashes, and no requests.
 """
 
 import base64
@@ -48,10 +47,7 @@ def write_report(
     comparison: Sequence[Any] = (),
     show_items: bool = False,
 ) -> None:
-    """Write the report on a fitted model as one self-contained HTML file; see `Aggregator.report`.
-
-    `truth` is in the codes of the votes, 0 where unknown. The file appears whole or not at all.
-    """
+    """Write the report on a fitted model as one HTML file; see `Aggregator.report`."""
     judged = None if votes is None else Judged.of(model, votes)
     reference = None
     if judged is not None and truth is not None:
@@ -63,11 +59,7 @@ def write_report(
 
 
 def render_report(findings: Findings, judged: Judged | None = None, source: str = "") -> str:
-    """Return the page of a model's findings, with the labels inside for its save button.
-
-    `findings` may have a certificate, as `unelisa certify` writes it. Labels that would make the
-    page larger than 2 MB are left out. `source` is the name of the file of votes.
-    """
+    """Return the page of a model's findings, with the labels for its save button up to 2 MB."""
     labels = None if judged is None else pack_labels(judged, findings["uncertain"] is not None)
     page = _fill_page(findings, labels, source)
     return _fill_page(findings, None, source) if labels and len(page) > LARGEST else page

@@ -1,9 +1,7 @@
 """The report's pictures for notebooks: each function draws on matplotlib axes and returns them.
 
-The pictures show the report's numbers, from the same descriptions. `model` is a fitted aggregator,
-`X` are votes, `y` true labels that are known. Every function draws on the axes `ax`, by default on
-new ones. Colors are Okabe and Ito's: blue agrees with the truth, orange-red contradicts it, gray
-does not count. Contrarians also differ by shape; voters who repeat each other share another color.
+`model` is a fitted aggregator, `X` are votes, `y` true labels. Colors are Okabe and Ito's: blue
+agrees with the truth, orange-red contradicts it, gray does not count.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -298,7 +296,6 @@ def _axes(ax: "Axes | None") -> "Axes":
 
 
 def _name_positive(model: Aggregator) -> str:
-    """Return the user's word for the second of two classes."""
     return label_text(quote(model.classes_[1]))
 
 
@@ -312,7 +309,6 @@ def _draw_histogram(ax: "Axes | None", counted: dict[str, Any], label: str) -> "
 
 
 def _draw_bars(axes: "Axes", names: Iterable[Any], lengths: Any, colors: Any) -> None:
-    """Draw one horizontal bar per name, the first on top."""
     axes.barh(np.arange(len(lengths)), lengths, color=colors, height=0.7)
     _name_rows(axes, [label_text(name, LONGEST_NAME) for name in names])
 
@@ -339,7 +335,6 @@ def draw_network(axes: "Axes", network: Network) -> None:
 def _list_lines(
     drawn: dict[str, Any], places: NDArray[np.float64]
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Yield the lines, as points and looks: edges, ties to the truth, and families' arcs."""
     sides = {1: BLUE, -1: RED}
     for s, t, width, sign in drawn["links"]:
         faded = drawn["nodes"][s][3] in OUTSIDE or drawn["nodes"][t][3] in OUTSIDE

@@ -110,10 +110,7 @@ def rank_voters(model: Aggregator) -> list[int]:
 def list_voters(
     model: Aggregator, ranking: list[int], network: Network, rates: dict[str, Floats]
 ) -> list[dict[str, Any]]:
-    """Return one row per voter in the order of the ranking: the columns of `voters_`, and links.
-
-    The columns of `estimate_rates` are used where the model has none of that name.
-    """
+    """Return one row per voter in the order of the ranking: the columns of `voters_`, and links."""
     table = {**rates, **{name: column.to_numpy() for name, column in model.voters_.items()}}
     place = {voter: row for row, voter in enumerate(ranking)}
     neighbors = network.neighbors()
@@ -129,12 +126,10 @@ def list_voters(
 def estimate_rates(judged: Judged) -> dict[str, Floats]:
     """Return rates of every voter, judged by the items' labels; NaN where it has no such vote.
 
-    agreement: the share of its votes that equal the label. Of two classes also, given the items'
-    posteriors tau: lean, its share of yes minus the mean of tau on its items, and::
+    agreement: the share of its votes that equal the label. Of two classes also lean, its share of
+    yes minus the mean posterior tau on its items, and specificity like sensitivity::
 
         sensitivity_s = sum_i tau_i [f_is = 1] / sum_i tau_i |f_is|
-
-    and likewise specificity for the other class.
     """
     votes = judged.votes
     counts = votes.vote_counts().astype(np.float64)
@@ -223,12 +218,7 @@ def choose_columns(voters: Sequence[Mapping[str, Any]], classes: Sequence[Any]) 
 def draw_dots(
     voters: Sequence[Mapping[str, Any]], families: Sequence[Sequence[int]]
 ) -> dict[str, Any] | None:
-    """Return a row for every voter, the least accurate first; None where nothing is known of any.
-
-    Places are in percent of the width. Voters of one family are together, in the place of the
-    least accurate of them, and have a bracket: `first`, `last` and `family`, its number. Voters
-    without an estimate come last, without a place.
-    """
+    """Return a row for every voter, the least accurate first; None where nothing is known."""
     measure = next((m for m in MEASURES if any(v.get(m) is not None for v in voters)), None)
     if measure is None:
         return None

@@ -191,14 +191,7 @@ def take_apart(warning: str) -> tuple[str, str]:
 
 
 def show_worth(found: dict[str, Any]) -> str:
-    """Return how many independent judges the panel is, and which ones add nothing.
-
-    Examples
-    --------
-    >>> worth = {"effective_judges": 2.7, "effective_judges_low": 2.1, "effective_judges_high": 3.6}
-    >>> show_worth({**worth, "n_judges": 9, "cheaper_panel": {"drop": ["gpt", "llama"]}})
-    '9 judges are worth about 2.7 independent ones (2.1 to 3.6); gpt and llama add nothing.'
-    """
+    """Return how many independent judges the panel is, and which ones add nothing."""
     n, worth = found["n_judges"], found["effective_judges"]
     who = count_noun(n, "judge")
     if worth is None and n < 3:
@@ -215,15 +208,7 @@ def show_worth(found: dict[str, Any]) -> str:
 
 
 def show_pass_rate(rate: Mapping[str, Any]) -> str:
-    """Return the estimated pass rate, or what the labels say where nothing shows their errors.
-
-    Examples
-    --------
-    >>> show_pass_rate({"share": 0.6, "low": 0.52, "high": 0.67})
-    'Estimated pass rate 60.0% (52.0% to 67.0%)'
-    >>> show_pass_rate({"share": 0.6, "low": None, "high": None})
-    'The pass rate cannot be estimated; by the labels as they are it is 60.0%'
-    """
+    """Return the estimated pass rate, or what the labels say where nothing shows their errors."""
     share, low, high = rate["share"], rate["low"], rate["high"]
     if low is None:
         return f"The pass rate cannot be estimated; by the labels as they are it is {share:.1%}"

@@ -1,7 +1,6 @@
 """What an item is: its text, its picture or a few facts, from a table beside the votes.
 
-Cells are untrusted: they reach the page as text, and a picture only if it lies in the table's
-folder.
+Cells are untrusted: text is escaped, and a picture must lie in the table's folder.
 """
 
 from contextlib import suppress
@@ -72,7 +71,6 @@ class Contents:
 
 
 def _read_columns(path: Path) -> tuple[dict[str, Any], Any]:
-    """Return the columns of a table by name, and that of the items."""
     import pyarrow as pa  # noqa: PLC0415 - only files need it
     import pyarrow.parquet as pq  # noqa: PLC0415
 
@@ -106,14 +104,12 @@ def _read_columns(path: Path) -> tuple[dict[str, Any], Any]:
 
 
 def _measure(about: Any) -> int:
-    """Return the bytes of a Parquet table: a run of one value takes no space in the file."""
     groups = [about.row_group(k) for k in range(about.num_row_groups)]
     values = sum(part.column(c).num_values for part in groups for c in range(part.num_columns))
     return int(_CELL * values + sum(part.total_byte_size for part in groups))
 
 
 def _find_rows(items: NDArray[Any], names: Any, file: str) -> NDArray[np.intp]:
-    """Return the row of each item in the table, -1 where it has none."""
     import pyarrow as pa  # noqa: PLC0415 - only files need it
     import pyarrow.compute as pc  # noqa: PLC0415
 

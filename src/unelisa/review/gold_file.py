@@ -1,11 +1,6 @@
 """The file of a review: one row per answer, on disk before the next item is shown.
 
-Rows are only appended; a changed answer is a new row, and `sources.labels` decides which rows
-count. Several reviewers may write at the same time: each takes its turn, reads what the others
-wrote, and claims the item that it asks about. A process that is killed leaves at most a torn last
-line, which the next turn cuts off; a complete row that only lacks its line feed stays. A turn never
-writes into a file that was replaced, deleted or edited since this process read it, or that another
-program keeps locked.
+Rows are only appended, by several reviewers in turns. A file that was replaced or edited stays.
 """
 
 import csv
@@ -95,10 +90,7 @@ class GoldFile(Journal):
 
     @contextmanager
     def turn(self) -> Iterator[list[Answer]]:
-        """Keep other reviewers from writing; yield what they answered since the last turn.
-
-        `ModelError` if the file is not the one that was opened, is not as it was, or stays locked.
-        """
+        """Keep other reviewers from writing; yield what they answered since the last turn."""
         with ExitStack() as held:
             try:
                 _lock(self._handle, PATIENCE)
@@ -140,10 +132,7 @@ class GoldFile(Journal):
                 self.append(_write_row(self._header))
 
     def _read_on(self) -> bytes:
-        """Return what others wrote since the last turn, in whole lines.
-
-        `OSError` unless the path leads to this file, which begins as it was read.
-        """
+        """Return what others wrote since the last turn, in whole lines; `OSError` if edited."""
         found, change = None, ""
         with suppress(FileNotFoundError):
             found = self.path.stat()
@@ -172,7 +161,6 @@ class GoldFile(Journal):
         self._digest.update(text)
 
     def _is_whole(self, line: bytes) -> bool:
-        """Return whether a line lacks nothing but its line feed: a header, or an answer."""
         with suppress(ValueError, csv.Error):
             (row,) = csv.reader([line.decode("utf-8")], strict=True)
             return self._is_answer(row) or not (self._rows or row != self._header)
@@ -183,7 +171,6 @@ class GoldFile(Journal):
         return len(row) == len(Answer._fields) and row[0] in items and row[1] in labels
 
     def _parse(self, text: bytes) -> list[Answer]:
-        """Return the answers of whole lines; the first line of the file is its header."""
         try:
             rows = list(csv.reader(io.StringIO(text.decode("utf-8"), newline=""), strict=True))
         except (ValueError, csv.Error):
@@ -206,7 +193,6 @@ class GoldFile(Journal):
 
     @cached_property
     def _places(self) -> tuple[dict[str, int], dict[str, int | None]]:
-        """The places of items and of labels, by what the file has for them."""
         items = {defuse_cell(str(name)): i for i, name in enumerate(self._items.tolist())}
         labels = {defuse_cell(str(label)): k for k, label in enumerate(self._classes)}
         return items, {**labels, "": None}
@@ -245,7 +231,6 @@ def clean_name(name: str) -> str:
 
 
 def _refuse(name: str, error: OSError) -> str:
-    """Return what happened to a file, and what to do."""
     advice = {
         errno.EAGAIN: "; try again when that program, such as a backup, has ended",
         errno.ESTALE: "; start this review again, which continues with the answers in the file",
@@ -255,7 +240,6 @@ def _refuse(name: str, error: OSError) -> str:
 
 
 def _check_names(names: Sequence[Any], what: str) -> None:
-    """Refuse names that a row cannot hold, and two that a spreadsheet shows alike."""
     texts = list(map(str, names))
     if any("\n" in text or "\r" in text or len(text) > LONGEST_ITEM for text in texts):
         raise ModelError(

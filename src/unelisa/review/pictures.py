@@ -1,7 +1,6 @@
 """Pictures of items: what is shown as one, by its first bytes and the sizes of all its frames.
 
-Nothing is decoded here. A browser would decode whatever it is sent: a PNG file of 50 kB can take
-2 GB there.
+Nothing is decoded here: in a browser, a PNG file of 50 kB can take 2 GB.
 """
 
 import re
@@ -38,10 +37,7 @@ def read_picture(path: Path) -> Picture | None:
 
 
 def _measure(content: bytes) -> tuple[str, list[Size]]:
-    """Return the media type of a picture, and the size that it and each of its frames state.
-
-    No size is returned of what is not a picture. What is damaged states the sizes before that.
-    """
+    """Return the media type of a picture, and the size that it and each of its frames state."""
     kinds = {
         "image/png": (content[:8] + content[12:16] == b"\x89PNG\r\n\x1a\nIHDR", _measure_png),
         "image/gif": (content[:6] in (b"GIF87a", b"GIF89a"), _measure_gif),

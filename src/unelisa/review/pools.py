@@ -1,10 +1,7 @@
 """What can be asked about: items with votes and a model, or the charts of a phenotype.
 
-A pool ranks its items, the one whose label is worth most first, or as a sample that shows the
-shares. It reports the progress of the review: what the labels so far say, and whether more of them
-would change it. They are enough if as many answers again as were given would
-raise the expected accuracy, or narrow the interval of a share on each side, by less than half a
-point.
+A pool ranks its items and reports the progress: labels are enough if as many more would raise the
+expected accuracy, or narrow an interval on each side, by less than half a point.
 """
 
 from collections.abc import Sequence
@@ -87,10 +84,7 @@ class Study(NamedTuple):
 class VotesPool:
     """The items of some votes, with a model that was fitted to the votes alone.
 
-    With the aim "labels" the most useful items come first, and the model is fitted again to the
-    labels so far. With the aim "rate" the items are a stratified random sample, and the model stays
-    as it is: `estimate_rate` needs both. With the aim "certify" they are those of `draw_gold`,
-    until `share` of the labels is certified with `promise`, an error and a confidence.
+    First the most useful ("labels"), a stratified sample ("rate"), or a draw of gold ("certify").
     """
 
     model: Any
@@ -180,7 +174,6 @@ class VotesPool:
         return mix_chances([chances, *(model.read(k).predict_proba(self.votes) for k in others)])
 
     def _look_at_certificate(self, gold: Any) -> Facts:
-        """Return how much is certified by the answers so far."""
         if gold is None:
             (*_, last) = plan_certification(self.model, self.votes, *self.promise, share=self.share)
             words = (
@@ -196,11 +189,7 @@ class VotesPool:
 
 @dataclass(eq=False)
 class ChartsPool:
-    """Charts that `unelisa phenotype --charts` drew: patients, P(case) and the share drawn.
-
-    They come in a random order. The file that is written has the columns that `unelisa phenotype
-    --gold` reads; a chart weighs 1 / the share of its stratum that was drawn.
-    """
+    """Charts that `unelisa phenotype --charts` drew: patients, P(case) and the share drawn."""
 
     items: NDArray[Any]
     probabilities: Floats
@@ -344,26 +333,18 @@ def _plan_more(known: Known) -> int:
 
 
 def measure_gains(chances: Floats) -> Floats:
-    """Return how much a correct label of each item raises the expected number of correct labels.
-
-    That is 1 - max_k P(k), what `suggest_votes` expects of a human who is always right.
-    """
+    """Return 1 - max_k P(k): how much a correct label raises the expected number of right ones."""
     return measure_label_gains(chances, np.eye(chances.shape[1]), "errors")
 
 
 def rank_useful(chances: Floats, seed: int = 0) -> NDArray[np.intp]:
-    """Return the items by the gain of their labels, the largest first.
-
-    Items with the same probabilities usually have the same votes, so a label of one is informative
-    about the others: the k-th of them counts 1 / sqrt(k) of its gain. Which is the first is random.
-    """
+    """Return the items by gain, the largest first; the k-th of equal ones counts 1 / sqrt(k)."""
     ties = np.random.default_rng(seed).random(len(chances))
     gains = measure_gains(chances) / np.sqrt(_count_alike(np.round(chances, _DIGITS), ties))
     return np.lexsort((ties, -np.round(gains, _DIGITS)))
 
 
 def _count_alike(chances: Floats, ties: Floats) -> NDArray[np.intp]:
-    """Return which of the items with the same probabilities each is: the first, second, ..."""
     order = np.lexsort((ties, *chances.T))
     rows = chances[order]
     starts = np.append(True, (rows[1:] != rows[:-1]).any(axis=1))
@@ -377,10 +358,8 @@ def _count_alike(chances: Floats, ties: Floats) -> NDArray[np.intp]:
 def spread_sample(chances: Floats, seed: int = 0) -> NDArray[np.intp]:
     """Return the items in a random order of which every beginning is stratified.
 
-    The items are sorted by label and probability; the first 2^k of them come from 2^k strata of
-    equal size, one each, as the binary digits of their places are reversed and flipped at random
-    (the points of van der Corput, with a digital shift). So all items are equally likely to be
-    among the first n: it is a random sample whose probabilities are spread as those of all items.
+    The first 2^k come from 2^k strata of label and probability (van der Corput, randomly shifted),
+    so that any first n are a random sample.
     """
     n, rng = len(chances), np.random.default_rng(seed)
     two, label = chances.shape[1] == 2, chances.argmax(axis=1)  # sorted by probability within it

@@ -1,14 +1,7 @@
 """The page and what it asks for: the next item, an answer, the progress of the review.
 
-It listens on 127.0.0.1 alone, for one tab that was opened with the address. The address ends in a
-token behind a #, which browsers do not send. The page's script exchanges it once for a key, and
-sends the key in a header with each request. A cookie would go to every port of this machine.
-Requests under another host name (DNS rebinding) or from another site's page are refused before they
-are looked at.
-
-Everything is sent as JSON and shown as text; the page itself is a file of this package. What waits
-for the disk or for a lock runs in a thread, one request at a time, so that the page itself is
-always answered.
+It listens on 127.0.0.1 alone, for one tab: a token behind the address's # is exchanged once for a
+key in a header, as a cookie would go to every port. Other host names are refused.
 """
 
 import asyncio
@@ -205,7 +198,6 @@ class Views:
         }
 
     def _read_item(self, given: Any) -> int | None:
-        """Return the number of an item, None if it is not one."""
         try:
             item = int(str(given))  # not 1.5, true or Infinity
         except ValueError:

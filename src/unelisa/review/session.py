@@ -1,8 +1,7 @@
 """One reviewer's session: which item comes next, what was answered, and the progress so far.
 
-Others may write into the same file at the same time; their answers are read before each question.
 Every fifth question is a check if there are several reviewers: an item on which they disagree, or
-one that only others have labeled. All other questions follow the order of the pool.
+one that only others have labeled. All others follow the order of the pool.
 """
 
 import threading
@@ -82,7 +81,6 @@ class Session:
         return Known(labels, sampled)
 
     def _settle(self) -> dict[int, int | None]:
-        """Return the place of every answered item's label; None without one."""
         return settle_answers((x.item, x.label, x.reviewer) for x in self.gold.answers)
 
     def find_next(self) -> int | None:
@@ -132,11 +130,7 @@ class Session:
         return {"opinions": opinions, "chances": self._study.chances[item].round(4).tolist()}
 
     def answer(self, item: int, label: int | None, note: str, seen: int | None, new: bool) -> bool:
-        """Put an answer on disk; False if the item was answered elsewhere in the meantime.
-
-        `seen` is the answer that the page showed, `new` whether there was none: another tab may
-        have changed it. The same answer again is not written twice.
-        """
+        """Put an answer on disk; False if the page showed an answer that is no longer the last."""
         with self._turn():
             last, chosen = self._last.get(item), str(self.pool.describe_choice(item))
             if item in self._checked or last is not None:  # a check does not choose it anew
@@ -154,7 +148,6 @@ class Session:
         return True
 
     def _begin_study(self) -> None:
-        """Study the labels so far in the background; the order then follows that."""
         known, coming = self.collect(), Future[Study]()
         before, self.coming = self.coming, coming
         coming.set_running_or_notify_cancel()  # a tab that is closed must not cancel it for others
@@ -223,11 +216,7 @@ def find_open(answers: Sequence[Answer]) -> set[int]:
 
 
 def list_checks(answers: Sequence[Answer], reviewer: str) -> Iterator[int]:
-    """Yield the labeled items that a reviewer should check.
-
-    First the reviewer's own on which somebody has disagreed since; then those that only others have
-    labeled, disputed ones first. So nobody is asked about an item more than twice.
-    """
+    """Yield the labeled items to check: the reviewer's own that are disputed, then others'."""
     disputed = find_open(answers)
     own: set[int] = set()
     again: set[int] = set()

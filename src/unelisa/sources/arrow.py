@@ -113,7 +113,6 @@ def measure_parquet(files: Sequence[Path]) -> Measure:
 
 
 def _width(kind: Any) -> int:
-    """Return the bytes per cell; about 16 for text, whose length is not in the schema."""
     try:
         return max(1, int(kind.bit_width) // 8)
     except ValueError:
@@ -232,10 +231,7 @@ def _encode_texts(batch: Any) -> Any:
 
 
 def _measure_message(message: Any) -> tuple[int, int]:
-    """Return the rows and decompressed bytes of a message; its metadata is a flatbuffer.
-
-    A compressed buffer begins with its decompressed size, -1 where it is stored as it is.
-    """
+    """Return the rows of a message, whose metadata is a flatbuffer, and its decompressed bytes."""
     about = memoryview(message.metadata)
     table = _follow(about, _field(about, _follow(about, 0), 2))
     if message.type == "dictionary":
@@ -255,7 +251,6 @@ def _measure_message(message: Any) -> tuple[int, int]:
 
 
 def _follow(about: memoryview, place: int) -> int:
-    """Return where the offset at some place of a flatbuffer leads."""
     return int(place + struct.unpack_from("<I", about, place)[0])
 
 

@@ -1,13 +1,7 @@
 """Public vote sets with known truth, downloaded by address and verified by checksum.
 
-Nothing is shipped with the package. `fetch_set` looks, in this order, in
-
-1. the folder named by `mirror` or by the environment variable UNELISA_MIRROR: one folder per set
-   with its files under their own names, for machines without a network;
-2. the cache: `cache`, or the environment variable UNELISA_DATA, or the user's cache folder;
-3. the address, through pooch (`pip install "unelisa[datasets]"`).
-
-A file whose checksum differs from the one recorded here is rejected, wherever it comes from.
+`fetch_set` looks in the folder UNELISA_MIRROR (one folder per set, for machines without a network),
+then in the cache, then at the address, through pooch. A file with another checksum is rejected.
 """
 
 import hashlib
@@ -55,7 +49,6 @@ def _read_yaml(votes: Path, truth: Path) -> tuple[Triples, Pairs]:
 
 
 def _read_tables(votes: Path, truth: Path) -> tuple[Triples, Pairs]:
-    """Read `item,worker,label` and `item,truth` with labels 0 and 1."""
     return _parse(votes.read_text(), truth.read_text())
 
 
@@ -75,7 +68,6 @@ def _parse(votes: str, truth: str) -> tuple[Triples, Pairs]:
 
 
 def _columns(text: str, *wanted: tuple[str, ...]) -> list[NDArray[Any]]:
-    """Return columns of a CSV file, each by one of its possible names."""
     header, *rows = [line.split(",") for line in text.splitlines() if line]
     table = np.array(rows)
     places = [next(header.index(name) for name in names if name in header) for names in wanted]
@@ -149,7 +141,7 @@ def fetch_set(
     mirror
         A folder with copies, used instead of the network; by default UNELISA_MIRROR, if set.
     cache
-        Where downloaded files are kept; by default UNELISA_DATA, or the user's cache folder.
+        Where downloads are kept; by default UNELISA_DATA, or the user's cache folder.
 
     Examples
     --------

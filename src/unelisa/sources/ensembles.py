@@ -23,8 +23,8 @@ def votes_from_estimators(
     Parameters
     ----------
     estimators
-        Fitted scikit-learn classifiers of the same classes: a list, (name, classifier) pairs
-        as in a `VotingClassifier`, or a dict by name.
+        Fitted scikit-learn classifiers of the same classes: a list, (name, classifier) pairs, or a
+        dict.
     X
         The items, as the classifiers expect them.
     items
@@ -63,10 +63,8 @@ def votes_from_forest(
     forest
         A fitted `RandomForestClassifier`, `ExtraTreesClassifier` or `BaggingClassifier`. A tree
         votes for its most probable class, at one half for the second of two.
-    X
-        The items, as the forest expects them.
-    items
-        Names of the items; by default the index of a data frame, or row numbers.
+    X, items
+        As in `votes_from_estimators`.
 
     Examples
     --------

@@ -1,7 +1,4 @@
-"""Files while they are read: what is rejected, and delimited text, its cells batch by batch.
-
-Workbooks and JSON lines are turned into delimited text, which the same reader reads.
-"""
+"""Files while they are read: what is rejected, and delimited text, its cells batch by batch."""
 
 import csv
 import io
@@ -100,11 +97,7 @@ def _explain(error: Exception) -> str:
 
 
 class TextTable:
-    """A delimited text file whose cells are all read as text, so that no type is inferred.
-
-    Text that is not UTF-8 is read as Windows-1252, the Latin-1 of spreadsheets, with a warning.
-    `content` stands for the file's bytes, if it is given; `named` are names that the user expects.
-    """
+    """A delimited text file, all cells read as text; Windows-1252 where it is not UTF-8."""
 
     spelled = True  # whether cells are text whatever they hold
 
@@ -145,7 +138,6 @@ class TextTable:
 
     @cached_property
     def _cells(self) -> tuple[int, set[str]]:
-        """How many of the first rows are looked at, and what they hold but for the first column."""
         rows = next(self.batches(self.header), None)
         columns = [] if rows is None else rows[:100].columns[1:]
         cells = {str(cell).strip() for column in columns for cell in column.to_pylist()}
@@ -160,10 +152,7 @@ class TextTable:
         return n_rows >= 10 and not any(name in cells for name in self.header[1:])
 
     def check_header(self) -> None:
-        """Reject a table without an item column whose other columns are named like its votes.
-
-        Its first line is then data, and the first name an item, which messages must not repeat.
-        """
+        """Reject a table whose first line is data: messages must not repeat the name of an item."""
         said = [name for name in self.header[1:] if name]  # an empty cell is a missing vote
         if said and self._cells[1].issuperset(said) and not _NUMBER.fullmatch(self.header[0]):
             raise VotesError(
@@ -189,15 +178,11 @@ class TextTable:
 
 
 def _open_bytes(path: Path) -> Any:
-    """Return the bytes of a file as a stream, decompressed if it is gzipped."""
     return pa.input_stream(str(path), compression=_COMPRESSED.get(path.suffix.lower()))
 
 
 def measure_text(path: Path) -> int:
-    """Return the size of a text file, decompressed if it is gzipped; refuse a bomb.
-
-    All of it is decompressed for that: a reader skips blank lines without end in silence.
-    """
+    """Return the decompressed size of a text file; a reader would skip a bomb's blank lines."""
     if path.suffix.lower() not in _COMPRESSED:
         return path.stat().st_size
     unpacked, buffer = 0, bytearray(1 << 20)

@@ -1,8 +1,7 @@
 """Known labels of items in a file: the truth to score against, or gold labels for `fit`.
 
-A file with a column reviewer holds every answer of every reviewer, in the order in which it was
-given. It is read as one label per item: of each reviewer the last answer counts, and of several
-reviewers the label that more than half of them give; where none is, the label is unknown.
+A column reviewer makes it a file of answers: each reviewer's last one counts, and the label that
+more than half of the reviewers give; without one the label is unknown.
 """
 
 import csv
@@ -53,10 +52,7 @@ class KnownLabels:
         return self.votes.name_codes(self.signs)
 
     def scored_votes(self) -> Votes:
-        """Return the votes with an empty row for every labeled item without votes.
-
-        Omitting those items would overstate every accuracy.
-        """
+        """Return the votes with empty rows for labeled items without: they lower the accuracy."""
         silent = len(self.unvoted_items)
         if silent == 0:
             return self.votes
@@ -92,13 +88,11 @@ class LabelTable(VoteTable):
             return self._read_wide(table, item, [label])
 
     def _read_label(self, text: str) -> str:
-        """Return a label without the apostrophe that protects it from spreadsheets."""
         own = [str(label) for label in self.coding]
         shielded = {defuse_cell(label): label for label in own}
         return text if text in own else shielded.get(text, text)
 
     def _pick_columns(self, present: list[str]) -> tuple[str, str]:
-        """Return the item and label columns: by their usual names, or the only two columns."""
         item, label = (
             next((name for name in present if fold_name(name) in map(fold_name, usual)), None)
             for usual in (ITEM_NAMES, LABEL_NAMES)
@@ -127,10 +121,8 @@ def read_labels(
 ) -> KnownLabels:
     """Return the labels in a file, matched to the votes by item name.
 
-    The file is CSV, Parquet or Feather as in `read_votes`, with columns item and label, for any
-    subset of the items; the labels are those of the votes, and an empty cell means unknown. The
-    file that `unelisa review` writes, with several rows per item, is settled to one label each. A
-    subclass of `LabelTable` may know other words for the labels, or leave out items.
+    Columns item and label for any subset of the items, or a file of reviews; an empty cell is
+    unknown.
     """
     file = Path(path)
     try:
@@ -154,7 +146,6 @@ def read_labels(
 
 
 def _find_items(named: NDArray[Any], items: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the index of each named item, also with the apostrophe of our label files, or -1."""
     place = {spell_name(name): i for i, name in enumerate(items.tolist())}
     shielded = {defuse_cell(text): i for text, i in place.items()}
     texts = list(map(spell_name, named.tolist()))
@@ -164,11 +155,7 @@ def _find_items(named: NDArray[Any], items: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def settle_answers(answers: Iterable[tuple[Item, Given | None, str]]) -> dict[Item, Given | None]:
-    """Return one label per item, given (item, label, reviewer) in the order of answering.
-
-    The label None withdraws the reviewer's earlier one. An item on which the reviewers do not agree
-    has the label None.
-    """
+    """Return one label per item from (item, label, reviewer) in order; None where they differ."""
     last: dict[Item, dict[str, Given | None]] = {}
     for item, label, reviewer in answers:
         last.setdefault(item, {})[reviewer] = label
@@ -184,11 +171,7 @@ _PURPOSES = {RANDOM: ("common a class is", "rate"), DRAWN: ("right the labels ar
 
 
 def settle_table(table: TextTable, item: str, label: str, chosen: str = "") -> TextTable:
-    """Return a file of reviews as a table with one row per item; any other table as it is.
-
-    The columns besides the label are those of the item's first row. Only items `chosen` in this way
-    are kept, where a column says how.
-    """
+    """Return a file of reviews with one row per item, those `chosen`; any other table as it is."""
     if REVIEWER not in table.header:
         return table
     rows = list(list_rows(table, table.header))

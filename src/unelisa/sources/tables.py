@@ -1,8 +1,7 @@
 """Vote tables in files: CSV (also gzipped), Parquet, Feather, Excel, JSON lines; long or wide.
 
-A wide table larger than memory is read twice, batch by batch: first for its labels and the names of
-its items, then for the votes, which are stored as blocks in a file. That file is in the temporary
-directory (TMPDIR) without a name, so that it ends with the `Votes` or the process.
+A wide table larger than memory is read twice: for its labels and names, then for the votes, which
+go to a file without a name in TMPDIR that ends with the `Votes` or the process.
 """
 
 import tempfile
@@ -120,11 +119,7 @@ def store_votes(
     coding: CodingChoice,
     n_rows: int,
 ) -> Votes:
-    """Return the votes of a wide table of about `n_rows` rows, stored in a file.
-
-    `read` returns an iterator over its batches, from the first; messages call the voters' columns
-    by their `titles`.
-    """
+    """Return the votes of a wide table, stored in a file; `read` starts its batches anew."""
     found: dict[Label, str] = {}
     n_items, names = 0, None
     with show_progress("storing the votes", 2 * n_rows) as advance, _open_hidden() as named:
@@ -164,7 +159,6 @@ def _write(
     votes: dict[Label, int],
     advance: Callable[[int], None],
 ) -> MappedBlocks:
-    """Write the votes block by block, voter by voter within a block."""
     length, used = fitting_items(shape[1]), 0
     buffer = np.empty((length, shape[1]), dtype=np.int8, order="F")
     with ExitStack() as opened:
@@ -190,7 +184,6 @@ def _write(
 
 
 def _open_hidden() -> IO[bytes]:
-    """Return a temporary file without a name, which nobody else can read."""
     return tempfile.TemporaryFile(prefix="unelisa-")
 
 
@@ -239,7 +232,6 @@ class VoteTable:
             return LongVotes.of_wide(np.asarray(rows.names), who, rows.columns)
 
     def _open(self) -> Any:
-        """Return the table, whose cells are still to be read."""
         if self.content is None:
             check_readable(self.path)
         ending, last = "".join(self.path.suffixes[-2:]).lower(), self.path.suffix.lower()
@@ -256,10 +248,7 @@ class VoteTable:
         return TextTable(self.path, self.content, named)
 
     def _split_columns(self, table: Any, item: str | None) -> tuple[str | None, list[str]]:
-        """Return the column of items of a wide table, and those of voters.
-
-        Where none is named like items, the first column may be theirs, as its first rows show.
-        """
+        """Return the column of items of a wide table, if any, and those of voters."""
         if item is None:
             table.check_header()
             first: Any = next(table.batches(table.header), None)
@@ -290,7 +279,6 @@ class VoteTable:
         return LongVotes(items, voters.as_text(), said)
 
     def _read_column(self, cells: Any, title: str, table: Any) -> Column:
-        """Return a column of votes."""
         column = read_cells(cells, title)
         if not table.spelled:
             return column
@@ -304,11 +292,9 @@ class VoteTable:
         return column.respell(read)
 
     def _read_label(self, text: str) -> str:
-        """Return the label in a stripped cell."""
         return text
 
     def _read_batches(self, table: Any, item: str | None, voters: Sequence[str]) -> Iterator[Batch]:
-        """Yield the rows of a wide table."""
         columns = [*([] if item is None else [item]), *voters]
         titles, before = table.call_columns(columns), 0
         for batch in table.batches(columns):
@@ -385,20 +371,16 @@ def read_votes(  # noqa: PLR0913 - how a file may be written
         CSV (.csv, .csv.gz, .tsv, .tsv.gz), Excel (.xlsx: the first sheet; needs the excel extra),
         JSON lines (.jsonl), Parquet (.parquet, or a folder of such files) or Feather (.feather,
         .arrow). Cells are separated by commas, or by semicolons, tabs or bars if the header has no
-        comma.
-        Long: one row per vote, with columns named item, voter and vote (or task, worker and
+        comma. Long: one row per vote, with columns named item, voter and vote (or task, worker and
         label, as in exports of MTurk, Toloka and Prolific, or as given below). Wide: one row per
-        item and one column per voter, with item names in a column called item or task, or as given,
-        or in a first column that can be nothing else. Several files are a list of these: their
-        votes are joined, items and voters being matched by name.
+        item, one column per voter, and a column item or task, or a first column that can be nothing
+        else. The votes of a list of files are joined by the names of items and voters.
     coding, order, item, voter, vote, voters, drop, duplicates
-        What the labels mean, which columns are read, and which of different votes of one voter on
-        one item counts: see `Votes.of`.
+        See `Votes.of`.
     memory
-        The limit in bytes, or as text such as "500MB"; by default that of the environment variable
-        UNELISA_MEMORY, or 1 GB. A larger wide table does not stay in memory: it is read batch by
-        batch into a temporary file, which every method reads block by block. What cannot be read
-        that way, such as a larger long table, is refused. See docs/scaling.md.
+        The limit in bytes, or as text such as "500MB"; by default that of UNELISA_MEMORY, or 1 GB.
+        A larger wide table is read batch by batch into a temporary file; what cannot be read that
+        way, such as a larger long table, is refused. See docs/scaling.md.
 
     Examples
     --------
@@ -417,7 +399,6 @@ def read_votes(  # noqa: PLR0913 - how a file may be written
 
 
 def _list_paths(path: Any) -> list[Path]:
-    """Return the paths of a file or of several, or raise `VotesError` for anything else."""
     several = [path] if isinstance(path, str | Path) else path
     if not isinstance(several, Sequence) or not all(isinstance(one, str | Path) for one in several):
         kind = type(path).__name__

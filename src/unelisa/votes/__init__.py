@@ -1,9 +1,8 @@
 """Votes: what voters said of items, the one gate through which votes enter, and where they live.
 
-`Votes.of` takes tables, frames, arrays and Dask collections; assembly.py and coding.py turn them
-into codes, and refuse what could be read in two ways. Everything inside relies on that: items x
-voters, int8, -1 / +1 / 0 for two classes and 1, 2, ... for more. blocks.py is where votes live
-(memory, file, sparse, Dask), ballots.py how models read them.
+Inside the gate (assembly.py, coding.py) votes are items x voters, int8: -1 / +1 / 0 for two
+classes, 1, 2, ... for more. blocks.py: in memory, in a file, sparse, in Dask; ballots.py: as models
+read them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -61,24 +60,22 @@ HASH_BITS = 20  # sums over 2^32 items stay below 2^53, so that they are exact i
 class Votes:
     """Items x voters, one byte each: -1 no, +1 yes, 0 abstained.
 
-    With more than two classes, class k (from 0) is k + 1, read as uint8: beyond 127 the byte wraps.
-    Build it with `Votes.of` or `read_votes`; it is not validated again after that.
+    With more than two classes, class k (from 0) is k + 1, read as uint8. Build it with `Votes.of`
+    or `read_votes`; it is not validated again.
 
     Attributes
     ----------
     blocks
-        Where the votes live: in memory (an int8 table with one voter contiguous, Fortran order),
-        sparse, in a file, or in Dask partitions.
+        Where the votes live: in memory, sparse, in a file, or in Dask partitions.
     items, voters
         Names of the rows and the columns.
     classes
         The user's own labels: (negative, positive), or all classes, sorted or as declared.
     named
-        Whether the voters' names come from the table; for a bare array they are generated.
-    coding
-        "pm1" or "snorkel" where it was declared: a model reads further tables alike.
-    columns
-        The columns of items, voters and votes as the user named them, None where not: alike.
+        Whether the voters' names come from the table; otherwise they are generated.
+    coding, columns
+        The coding ("pm1" or "snorkel") and the columns of items, voters and votes, where declared:
+        a model reads further tables alike.
     ordered
         Whether the order of three or more classes was declared.
 
@@ -91,10 +88,6 @@ class Votes:
            [-1,  0]], dtype=int8)
     >>> votes.classes
     ('no', 'yes')
-    >>> votes = Votes.of([["fair", "good"], ["poor", "fair"]], order=["poor", "fair", "good"])
-    >>> votes.values
-    array([[2, 3],
-           [1, 2]], dtype=int8)
     """
 
     blocks: ItemBlocks
@@ -122,38 +115,34 @@ class Votes:
     ) -> "Votes":
         """Return the votes of a table, or raise `VotesError`.
 
+        Items and voters of a long table are sorted by name. A vote given twice counts once, with a
+        `VotesWarning`.
+
         Parameters
         ----------
         table
             NumPy array or nested list, scipy.sparse matrix (entries that are not stored are
-            abstentions), a Dask array or wide frame (which stays where it is), or a frame of
-            pandas, polars, pyarrow or any other library that narwhals supports.
-            A frame is long (one row per vote) if it has columns named item, voter and vote, or
-            if those columns are named here; otherwise it is wide (one column per voter).
+            abstentions), Dask array or wide frame (which stays where it is), or a frame of pandas,
+            polars, pyarrow or any other library that narwhals supports. A frame is long (one row
+            per vote) if it has the columns item, voter and vote, by these or by the given names;
+            otherwise it is wide (one column per voter).
         coding
-            "pm1": -1 no, 0 abstained, 1 yes. "01": 0 no, 1 yes. "snorkel": -1 abstained, 0 no,
-            1 yes, or 0, 1, 2, ... for more than two classes. Labels of your own: two as (negative,
-            positive), or all classes. "auto": labels of any kind in sort order, of which the larger
-            of two is positive; ambiguous codings are rejected. Missing values are abstentions in
-            every coding.
+            "pm1": -1 no, 0 abstained, 1 yes. "01": 0 no, 1 yes. "snorkel": -1 abstained, 0 no, 1
+            yes, or 0, 1, 2, ... for more classes. Labels of your own: two as (negative, positive),
+            or all classes. "auto": any labels in sort order, the larger of two being positive;
+            ambiguous codings are rejected. Missing values are abstentions.
         order
-            All classes in their order, where it has a meaning, as from poor to good. Other labels
-            raise an error. Ordered categories of a frame have their own order.
+            All classes in their order, such as poor to good; other labels raise an error. Ordered
+            categories of a frame have their own order.
         item, voter, vote
             Column names of a frame: all three for a long one, `item` alone for a wide one. The
-            first column of a wide frame names the items where it can only be that: all its cells
-            are different, and no other column holds one of them.
+            first column of a wide frame names the items if all its cells differ and no other column
+            has one.
         voters, drop
-            Of a frame, the only voters to read, or those to leave out, with columns that hold no
-            votes, such as minutes or comments.
+            Columns of a frame: the only voters to read, or what to leave out, such as comments.
         duplicates
             What to do with different votes of one voter on one item of a frame: "refuse" raises an
             error, "first" and "last" keep that one in the order of the rows, "drop" keeps none.
-
-        Notes
-        -----
-        The items and voters of a long table are sorted by name, so the order of its rows does
-        not matter. A vote given twice is counted once, with a `VotesWarning`.
         """
         if isinstance(table, Votes):
             return table
@@ -272,11 +261,7 @@ class Votes:
             yield replace(self, blocks=WholeTable(block.votes), items=items)
 
     def align(self, voters: NDArray[Any]) -> "Votes":
-        """Return the votes with exactly these voters as columns, matched by name.
-
-        A voter who is absent here counts as having abstained everywhere; one who is not among
-        `voters` is dropped with a `VotesWarning`.
-        """
+        """Return the votes with exactly these voters as columns; absent ones abstain."""
         if np.array_equal(self.voters, voters):
             return self
         place = {spell_name(name): s for s, name in enumerate(self.voters.tolist())}
@@ -301,7 +286,6 @@ class Votes:
         return replace(self, blocks=blocks, classes=classes)
 
     def _recode(self, codes: Any) -> ItemBlocks:
-        """Return the votes with other codes, one per class."""
         lookup = np.zeros(256, dtype=np.int8)
         lookup[np.array(encode_classes(self.n_classes), dtype=np.int8).view(np.uint8)] = codes
         return self.blocks.recode(lookup)
@@ -391,12 +375,7 @@ def _warn(names: list[Any], what: str) -> None:
 
 
 def order_voters(votes: Votes) -> NDArray[np.intp]:
-    """Return the informative voters in an order that their votes alone determine.
-
-    They are sorted by sum_i m_i f_is, m_i the margin of the item, and where that is equal by sums
-    of the same form with hashed margins: whatever the order of voters or items, whichever label is
-    positive, and whoever never voted or gave one vote to every item. Copies stay in their order.
-    """
+    """Return the informative voters by sum_i m_i f_is, m_i an item's margin, whatever the order."""
     voters = np.flatnonzero(votes.discerning())
     no, yes = votes.sides[:, voters].sum(axis=1)
     blocks = votes.blocks.rearrange(voters, side=-1 if no > yes else 1)
@@ -409,7 +388,6 @@ def order_voters(votes: Votes) -> NDArray[np.intp]:
 
 
 def _sum_margins(block: Block, weights: Floats) -> tuple[Floats, Floats]:
-    """Return sum_i m_i f_is and sum_i h(m_i) f_is per voter, m_i the weighted margin. A pass."""
     margins = weigh_votes(block.votes, weights, np.zeros(len(weights)))
     return tally_votes(block.votes, margins)[0], tally_votes(block.votes, _hash(margins))[0]
 
@@ -422,11 +400,7 @@ def _hash(numbers: Floats) -> Floats:
 
 
 def join_votes(earlier: Votes, more: Votes) -> Votes:
-    """Return both sets of votes as one; a later vote replaces an earlier one of the same voter.
-
-    The earlier items and voters come first; names are compared in their one spelling. The rows of
-    votes without names are new items. Both have the same classes in the same order.
-    """
+    """Return both sets of votes as one; a later vote replaces an earlier one of the same voter."""
     matrix = as_matrix(more).tocoo()
     if more.named:
         items, rows = _match(earlier.items, more.items)
@@ -452,7 +426,6 @@ def as_matrix(votes: Votes) -> Any:
 
 
 def _match(known: NDArray[Any], names: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return the known names and then the others, and where each name is."""
     place = {spell_name(name): k for k, name in enumerate(known.tolist())}
     found = [place.setdefault(spell_name(name), len(place)) for name in names.tolist()]
     places = np.array(found, dtype=np.intp)
@@ -467,7 +440,6 @@ def _match(known: NDArray[Any], names: NDArray[Any]) -> tuple[NDArray[Any], NDAr
 
 
 def _write(earlier: Votes, cells: Any, codes: NDArray[np.int8], shape: tuple[int, int]) -> Any:
-    """Return the earlier votes with others written over them."""
     if isinstance(earlier.blocks, WholeTable) and isinstance(earlier.blocks.votes, np.ndarray):
         values = np.zeros(shape, dtype=np.int8, order="F")
         values[: earlier.n_items, : earlier.n_voters] = earlier.blocks.votes

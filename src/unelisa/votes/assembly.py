@@ -163,7 +163,6 @@ def list_votes(table: LongVotes, votes: NDArray[np.int8], duplicates: Duplicates
 
 
 def _pick_rows(table: LongVotes, kept: NDArray[np.intp]) -> LongVotes:
-    """Return some votes of a long table."""
     items, voters = (names._replace(codes=names.codes[kept]) for names in table[:2])
     rows = kept if table.rows is None else table.rows[kept]
     return table._replace(items=items, voters=voters, rows=rows)
@@ -244,7 +243,6 @@ def choose_long_voters(
 def _read_wide(
     frame: Any, item: str | None, named: ColumnNames, coding: CodingChoice
 ) -> tuple[NDArray[Any], NDArray[Any], list[Column], ColumnNames]:
-    """Return the items, the voters and the columns of a wide frame, and which names the items."""
     rows, present = read_row_names(frame), list(frame.columns)
     chosen = choose_voters([name for name in present if name != item], named)
     columns = {name: read_column(frame.get_column(name)) for name in chosen}
@@ -280,7 +278,6 @@ def settle(found: dict[Label, str], coding: CodingChoice, columns: Sequence[Colu
 
 
 def _find_order(columns: Sequence[Column], found: dict[Label, str]) -> CodingChoice:
-    """Return the order of ordered categories, without those that nobody voted for; or "auto"."""
     orders = {column.order for column in columns if column.order}
     if not orders:
         return "auto"
@@ -299,7 +296,6 @@ def _find_order(columns: Sequence[Column], found: dict[Label, str]) -> CodingCho
 def _pick_votes(
     table: LongVotes, votes: NDArray[np.int8], duplicates: Duplicates
 ) -> NDArray[np.intp]:
-    """Return which of the votes count, in rising order: one per item and voter."""
     cells = table.items.codes.astype(np.int64) * len(table.voters.names) + table.voters.codes
     _, first, place = np.unique(cells, return_index=True, return_inverse=True)
     apart = np.flatnonzero(votes != votes[first][place])
@@ -316,7 +312,6 @@ def _pick_votes(
 
 
 def _different_votes(table: LongVotes, first: int, second: int, pairs: int) -> VotesError:
-    """Return the error about different votes of a voter on an item, which is not named."""
     voter = str(table.voters.names[table.voters.codes[first]])[:60]
     number = int(table.items.codes[first]) + 1
     where = f"in {table.locate(first)} and in {table.locate(second)}"

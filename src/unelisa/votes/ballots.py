@@ -1,8 +1,4 @@
-"""Votes as lists, item by item, in runs of items: a view of blocks.
-
-Every pass of the latent model is a function of one run and of parameters. Prior odds are a further
-view on top of this one.
-"""
+"""Votes as lists, item by item, in runs of items: a view of blocks."""
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -113,7 +109,6 @@ def take_ballots(ballots: ItemBlocks, items: NDArray[np.intp]) -> Ballots:
 
 
 def _pick_items(run: Ballots, items: NDArray[np.intp]) -> Ballots:
-    """Return the lists of some items of a run."""
     counts = run.counts[items]
     starts = mark_starts(counts)
     places = np.repeat(run.starts[items] - starts[:-1], counts) + np.arange(starts[-1])

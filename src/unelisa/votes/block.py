@@ -1,7 +1,4 @@
-"""One block of votes in memory: a table, or only the votes that were cast, five bytes each.
-
-With the two sums that every aggregator is made of, and how voters compare.
-"""
+"""One block of votes in memory: a table, or only the votes that were cast, five bytes each."""
 
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias

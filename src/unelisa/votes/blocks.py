@@ -1,8 +1,6 @@
 """Where votes live: blocks of items in memory, in a file, in Dask partitions, or sparse.
 
-Every computation on votes is a sum over blocks of items (`ItemBlocks.sum`) or one row per item
-(`ItemBlocks.concatenate`) of a plain function of one block. Blocks that are listed, filled in,
-weighted or rearranged first are views of blocks (`ItemBlocks.view`), and views can be stacked.
+Every computation is a sum over blocks or one row per item, of a function of one block.
 """
 
 from abc import ABC, abstractmethod
@@ -125,11 +123,7 @@ class ItemBlocks(ABC):
     def view(
         self, change: Change, *parameters: Any, per_item: Sequence[Array] = ()
     ) -> "ItemBlocks":
-        """Return the blocks as `change(block, *per_item, *parameters)` makes them.
-
-        It returns one block, or an iterator over several, each with `n_items`. Views can be
-        stacked. In memory the changed blocks are kept; elsewhere each pass changes them anew.
-        """
+        """Return the blocks as `change(block, *per_item, *parameters)` makes them."""
         return View(self, change, parameters, per_item)
 
     def rearrange(self, columns: Places, side: int = 1) -> "ItemBlocks":
@@ -427,11 +421,7 @@ def hold_sparse(matrix: Any) -> ItemBlocks:
 
 
 class MappedBlocks(LocalBlocks):
-    """The votes of a file, `block_items` per block (the last may have fewer).
-
-    The file holds int8 votes, block by block, voter by voter within a block. So a block is one run
-    of bytes, which is mapped while a pass works on it.
-    """
+    """The votes of a file, `block_items` per block: int8, voter by voter within a block."""
 
     place = "in a file"
 

@@ -1,9 +1,7 @@
 """Codings: which labels mean which class, or abstained, as one byte.
 
-Two classes are -1 (no) and +1 (yes), more are 1, 2, ... in their order; 0 is abstained in both.
--1 means "no" in the paper and in FlyingSquid, "abstain" in snorkel and WRENCH. So ambiguous codings
-are rejected, and users declare theirs. Missing values (None, NaN, null, empty cells) are
-abstentions in every coding.
+-1 means "no" in the paper and in FlyingSquid, "abstain" in snorkel and WRENCH: ambiguous codings
+are rejected, and users declare theirs.
 """
 
 import math
@@ -77,10 +75,7 @@ def plain_labels(declared: Iterable[Label]) -> tuple[Label, ...]:
 
 
 def encode_classes(n_classes: int) -> list[int]:
-    """Return the code of each class: -1 and +1 for two, otherwise k + 1 as int8.
-
-    Beyond 127 the byte wraps, so that votes stay one byte: read them as uint8.
-    """
+    """Return the codes: -1 and +1 for two classes, else k + 1 as int8, which wraps beyond 127."""
     if n_classes == 2:
         return [-1, 1]
     return [code if code < 128 else code - 256 for code in range(1, n_classes + 1)]
@@ -99,11 +94,7 @@ class Coding:
 
 
 def settle_coding(found: dict[Label, str], coding: CodingChoice = "auto") -> Coding:
-    """Return what the labels mean, or raise `VotesError`.
-
-    `found` maps the distinct labels, without missing values and in the order they were found, to a
-    phrase for where each first occurs ("in data row 3, column 'w7'"); `coding` is as in `Votes.of`.
-    """
+    """Return what the labels mean, or raise `VotesError`; `found` says where each first occurs."""
     if not found and coding == "auto":
         raise VotesError("there are no votes: every cell is missing")
     for label, place in found.items():
@@ -235,8 +226,7 @@ def _refuse_mixtures(found: dict[Label, str]) -> None:
 def _read_coding(numbers: dict[Label, Any] | None) -> str:
     """Return the only coding that fits, or raise an error where two do.
 
-    In {-1, 1} and {0, 1} the smaller code cannot mean "abstained": nobody would ever say no. Three
-    or more different whole numbers from 0 on are classes of their own.
+    In {-1, 1} and {0, 1} the smaller code cannot mean "abstained": nobody would ever say no.
     """
     codes = set() if numbers is None else set(numbers.values())
     if numbers is None or all(isinstance(code, bool) for code in codes):

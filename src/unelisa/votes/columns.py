@@ -43,10 +43,7 @@ def fill_mask(values: Any) -> Any:
 
 
 class Column:
-    """Labels as indices into the distinct ones; index -1 is missing.
-
-    `order` lists all labels where the table itself orders them, as ordered categories are.
-    """
+    """Labels as indices into the distinct ones, -1 if missing; `order`: of ordered categories."""
 
     def __init__(
         self, labels: Sequence[Label], indices: NDArray[Any], order: tuple[Label, ...] = ()
@@ -219,15 +216,7 @@ def plain_label(value: Any) -> Any:
 
 
 def spell_name(name: Any) -> str:
-    """Return the one spelling of a name, however a program stored it.
-
-    Names of items and voters are compared in this spelling, in votes, gold labels and joins.
-
-    Examples
-    --------
-    >>> [spell_name(name) for name in (1, 1.0, "1", " 1", "1.0", b"1", "01")]
-    ['1', '1', '1', '1', '1', '1', '01']
-    """
+    """Return the one spelling of a name, in which votes, gold labels and joins compare it."""
     text = str(plain_label(name))
     return re.sub(_WHOLE, r"\1", text) if text.endswith(".0") else text
 
@@ -290,10 +279,7 @@ def read_cells(cells: Any, title: str) -> Column:
 
 
 def encode_names(cells: Any, title: str, before: int = 0) -> Names:
-    """Return an Arrow column of names, each in its one spelling.
-
-    Errors call it by its `title`, and count rows after those `before`.
-    """
+    """Return an Arrow column of names in their one spelling; errors count rows after `before`."""
     if pa.types.is_nested(cells.type):
         raise VotesError(f"column {title} holds lists or records, which cannot be names")
     if pa.types.is_integer(cells.type) and not cells.null_count:
@@ -333,13 +319,11 @@ def _name_numbers(prefix: str, numbers: NDArray[Any], codes: NDArray[Any]) -> Na
 
 
 def _as_array(cells: Any) -> NDArray[Any]:
-    """Return an Arrow column, or chunks of one, as an array, copied where it must be."""
     copied = {} if hasattr(cells, "chunks") else {"zero_copy_only": False}
     return np.asarray(cells.to_numpy(**copied))
 
 
 def _encode(cells: Any) -> Any:
-    """Return an Arrow column as one array of indices into its distinct values."""
     if not pa.types.is_dictionary(cells.type):
         cells = cells.dictionary_encode()
     if not hasattr(cells, "chunks"):
@@ -349,13 +333,11 @@ def _encode(cells: Any) -> Any:
 
 
 def _indices(encoded: Any) -> NDArray[Any]:
-    """Return the indices of an encoded column, -1 where missing."""
     codes = encoded.indices.cast("int32")
     return _as_array(codes.fill_null(-1) if codes.null_count else codes)
 
 
 def _spell(names: Any) -> Any:
-    """Return distinct names in Arrow as `spell_name` spells them; null where one is none."""
     if _is_text(names):
         texts = pc.utf8_trim_whitespace(names.cast(pa.large_string()))
         texts = pc.replace_substring_regex(texts, _WHOLE, r"\1")

@@ -1,9 +1,6 @@
 """Votes that a device such as a GPU holds beside this process, and passes that run there.
 
-A pass is a NumPy function of one block. Where it has a twin in torch (`twin_of`), the device runs
-that on all items at once; every other pass visits the blocks in this process. Sums are added in a
-fixed order, in float64: the same votes give the same bits on one device, and answers that agree
-with this process's to rounding.
+A pass with a twin in torch (`twin_of`) runs on all items at once; sums have a fixed order.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -219,7 +216,6 @@ class DeviceBlocks(ItemBlocks):
 
 
 def _add(rows: Tensor, index: Tensor, starts: Tensor) -> Tensor:
-    """Return the sums of rows[index] over the runs between `starts`."""
     if not len(index):
         return torch.zeros((len(starts) - 1, rows.shape[1]), dtype=rows.dtype, device=rows.device)
     return embedding_bag(index, rows, starts, mode="sum", include_last_offset=True)
@@ -230,7 +226,6 @@ def _mark_starts(counts: Tensor) -> Tensor:
 
 
 def _send(block: Any, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the items, voters and codes of a block's votes, voter by voter, on a device."""
     if isinstance(block.votes, SparseVotes):
         held = block.votes.items, np.diff(block.votes.starts), block.votes.votes
         items, counts, codes = (torch.as_tensor(np.array(one), device=device) for one in held)

@@ -91,7 +91,6 @@ def as_frame(table: Any) -> "nw.DataFrame[Any] | None":
 
 
 def _name_columns(frame: "nw.DataFrame[Any]") -> "nw.DataFrame[Any]":
-    """Return a frame whose columns all have texts as names."""
     spelled = {name: spell_column(name) for name in frame.columns if not isinstance(name, str)}
     if len({spelled.get(name, name) for name in frame.columns}) < len(frame.columns):
         raise VotesError("two columns have the same name as text; rename one")
@@ -119,7 +118,6 @@ def read_names(series: "nw.Series[Any]") -> Names:
 
 
 def _as_arrow(series: "nw.Series[Any]") -> Any:
-    """Return a column in Arrow, None where its cells are of several types."""
     try:
         return series.to_arrow()
     except (pa.ArrowException, UnicodeError, TypeError, ValueError, OverflowError):
@@ -127,10 +125,7 @@ def _as_arrow(series: "nw.Series[Any]") -> Any:
 
 
 def read_row_names(frame: "nw.DataFrame[Any]") -> NDArray[Any]:
-    """Return the rows' names: the index of a pandas frame, otherwise numbers.
-
-    Texts and fractions are spelled as in a column of names.
-    """
+    """Return the names of the rows: the index of a pandas frame, otherwise numbers."""
     index = nw.maybe_get_index(frame)
     names = np.arange(len(frame)) if index is None else np.asarray(index)
     kinds = {type(name) for name in names.tolist()} if names.dtype == object else set()
@@ -140,10 +135,7 @@ def read_row_names(frame: "nw.DataFrame[Any]") -> NDArray[Any]:
 
 
 def is_header(columns: Iterable[Any], named: Iterable[str | None] = ()) -> bool:
-    """Return whether some of these are surely names of columns: usual ones, or those declared.
-
-    Others may be the first record of a file without a header, which messages must not repeat.
-    """
+    """Return whether some of these are surely names of columns: usual or declared ones."""
     usual = {*map(fold_name, (*ITEM_NAMES, *VOTER_NAMES, *VOTE_NAMES)), *named} - {"", None}
     return any(fold_name(column) in usual or column in usual for column in columns)
 
@@ -154,10 +146,7 @@ def fold_name(column: Any) -> str:
 
 
 def long_columns(columns: Iterable[str], named: Sequence[Any]) -> tuple[str | None, ...]:
-    """Return the item, voter and vote columns, as declared or by their usual names.
-
-    The last two are None where the table is wide.
-    """
+    """Return the item, voter and vote columns, declared or usual; the last two are None if wide."""
     present, named = list(columns), tuple(named[:3])
     given = [name for name in named if name is not None]
     for name in given:
@@ -260,13 +249,7 @@ def name_voters(n_voters: int) -> NDArray[Any]:
 
 
 def find_similar_names(names: list[Any]) -> list[Any]:
-    r"""Return the names that differ in case, spaces, accents or invisible characters only.
-
-    Examples
-    --------
-    >>> find_similar_names(["ann", "Ann", "bob", "bob\u200b", "cem"])
-    ['ann', 'Ann', 'bob', 'bob\u200b']
-    """
+    """Return the names that differ in case, spaces, accents or invisible characters only."""
     looks = [_strip_invisible(spell_name(name)).casefold() for name in names]
     counts = Counter(looks)
     return [name for name, look in zip(names, looks, strict=True) if counts[look] > 1]
@@ -288,11 +271,7 @@ def list_names(names: list[Any]) -> str:
 def find_item(
     present: Sequence[str], named: ColumnNames, coding: CodingChoice, read: Callable[[str], Column]
 ) -> str | None:
-    """Return the first column of a wide table if it names the items, else None.
-
-    It does if all its cells differ, none is a label of a voter or a declared one, and they are
-    texts, or whole numbers at least twice as many as the labels of all voters.
-    """
+    """Return the first column if it names the items: different cells, none of them a label."""
     first = present[0] if present else ""
     voters = [name for name in choose_voters(present, named) if name != first]
     if not voters or first in (*(named.voters or ()), *named.drop):
@@ -314,11 +293,7 @@ def refuse_other_columns(
     titles: Sequence[str],
     names: Sequence[Any],
 ) -> None:
-    """Raise `VotesError` for columns that hold no votes: minutes, comments, dates, names of items.
-
-    Voters share their labels; a column whose labels no other has is something else. Messages call
-    the columns by their `titles`, and advise dropping them where these are their `names`.
-    """
+    """Raise `VotesError` for columns whose labels no other has: minutes, comments, dates."""
     if len(columns) < 2 or len(set().union(*labels)) <= 2:
         return
     times = Counter(label for own in labels for label in own)
@@ -346,11 +321,7 @@ def refuse_other_columns(
 
 
 def _holds_no_votes(own: set[Label], times: Counter[Label], column: Column, n_columns: int) -> bool:
-    """Return whether no other column has the labels of a column.
-
-    Two labels, or a constant, may still be a voter's, unless they are on most rows beside others
-    who share theirs.
-    """
+    """Return whether no other column has these labels; two, or one, may still be a voter's."""
     alone = sum(times[label] == 1 for label in own)
     if len(own) > MAX_CLASSES or (alone >= FEWEST and alone == len(own)):
         return True
@@ -367,7 +338,6 @@ def _is_text(label: Label) -> bool:
 
 
 def _is_measure(label: Label) -> bool:
-    """Return whether a label is a fraction, or a date or a time of day."""
     if isinstance(label, str):
         if _MOMENT.fullmatch(label):
             return True

@@ -1,10 +1,4 @@
-"""Dask collections: votes that stay in their partitions, and results that stay lazy.
-
-A partition is a NumPy array or a pandas frame of whole items. Passes run where the partitions are:
-only the labels found, sums over items and requested results are sent. With a `dask.distributed`
-client the partitions and all tasks are futures, so what a lost worker held is recomputed from its
-origin. Without a client, Dask's own threads do the work.
-"""
+"""Dask collections: votes that stay in their partitions, and results that stay lazy."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -103,7 +97,6 @@ def map_scores(
 
 
 def _split(table: Any) -> tuple[list[Any], list[str] | None]:
-    """Return the partitions as Delayed, and the names of the voters' columns if any."""
     columns = getattr(table, "columns", None)
     if columns is None:
         if table.ndim != 2:
@@ -229,7 +222,6 @@ def _add_neighbors(*parts: Sums) -> Sums:
 
 
 def _weigh(value: Any) -> int:
-    """Return the approximate size of parameters in bytes."""
     if isinstance(value, np.ndarray):
         return int(value.nbytes)
     return sum(map(_weigh, value)) if isinstance(value, tuple | list) else 64

@@ -1,9 +1,4 @@
-"""Long tables of Dask: the votes on an item are brought together, and kept sparse where they are.
-
-Dask shuffles the rows by item; its workers write to disk what exceeds their memory. A partition
-then holds all votes on its items, as a sparse block of five bytes per vote, and every pass visits
-the blocks where they are. Only names and sums are sent.
-"""
+"""Long tables of Dask: a shuffle brings the votes on an item together, as sparse blocks."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -68,7 +63,6 @@ def _list_part(part: Any, columns: list[str]) -> LongVotes:
 
 
 def _examine(table: LongVotes) -> tuple[Array, Array, dict[Label, int]]:
-    """Return the names of items and voters, and in which row each label first occurs."""
     labels = {label: table.said.first_row(label) for label in table.said.distinct()}
     return table.items.names, table.voters.names, labels
 

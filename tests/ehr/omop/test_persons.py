@@ -5,10 +5,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from unelisa.ehr.counts import FEWEST_SHOWN
 from unelisa.ehr.omop.counts import count_patients
 from unelisa.ehr.omop.database import OmopTables, open_database
 from unelisa.ehr.omop.persons import (
-    FEWEST,
     TOP,
     Flaw,
     Limits,
@@ -175,13 +175,13 @@ def test_the_most_frequent_features_of_both_groups_are_shown():
 def test_figures_of_few_patients_are_withheld():
     cases = np.arange(100) < 40
     has = np.zeros(100)
-    has[: FEWEST - 1] = 1  # cases
+    has[: FEWEST_SHOWN - 1] = 1  # cases
     has[40:60] = 1
     rows = describe_groups(
         pd.DataFrame({"ICD:1": has}), cases, {"age in years": np.full(100, 50.0)}
     )
     assert (find(rows, "ICD:1")["cases"], find(rows, "ICD:1")["others"]) == (None, 20 / 60)
-    few = np.arange(100) < FEWEST - 1
+    few = np.arange(100) < FEWEST_SHOWN - 1
     rows = describe_groups(pd.DataFrame({"ICD:1": has}), few, {"age in years": np.full(100, 50.0)})
     assert find(rows, "age in years")["cases"] is None
     # of four cases all have it, which would tell who they are

@@ -29,12 +29,7 @@ def list_cohort(
     window: Window = (None, None),
     spans: Any | None = None,
 ) -> "pd.DataFrame":
-    """Return the cohort rows of some patients.
-
-    A patient enters on the first day in the window with an anchor, or else on the first day of
-    care, and stays until the last day of care. Both days are in one observation period, if there
-    is a table of them. `definition` is the number of the cohort.
-    """
+    """Return cohort rows, from the first day with an anchor, or of care, to the last of care."""
     import pandas as pd  # noqa: PLC0415 - only tables need it
 
     utilization = next((u for u, (name, _) in UTILIZATIONS.items() if name in tables), None)
@@ -90,11 +85,7 @@ def _reject_taken(cohorts: Any, number: int) -> None:
 def write_cohort(
     connection: Any, rows: "pd.DataFrame", schema: str | None = None, table: str = "cohort"
 ) -> None:
-    """Insert cohort rows; reject a cohort number that is in use.
-
-    The check and the rows are one transaction on DuckDB and PostgreSQL, and no other writer comes
-    between them.
-    """
+    """Insert cohort rows in one transaction; reject a cohort number that is in use."""
     import pyarrow as pa  # noqa: PLC0415 - only tables need it
 
     if rows.empty:
@@ -135,7 +126,6 @@ def _alone(connection: Any, table: str, schema: str | None) -> Iterator[None]:
 
 
 def _name_table(table: str, schema: str | None) -> Any:
-    """Return the name of a table of a PostgreSQL server, quoted."""
     from psycopg import sql  # noqa: PLC0415 - optional
 
     return sql.Identifier(*(schema.split(".") if schema else ()), table)

@@ -94,10 +94,7 @@ class Tallies:
 def reject_unmatched(
     names: Iterable[str], asked: Sequence[Request], propose: Callable[[Request], str], who: str = ""
 ) -> None:
-    """Reject a pattern without a match: a typing error would silently lose features.
-
-    `propose` says what to write instead, and `who` which patients were asked about.
-    """
+    """Reject a pattern without a match: a typing error would silently lose features."""
     for one in asked:
         if one.reach == "each" and not any(name.startswith(one.code) for name in names):
             raise RecordsError(
@@ -146,45 +143,39 @@ def read_omop(  # noqa: PLR0913 - what to count takes many words
 ) -> "pd.DataFrame":
     """Return patient x feature counts from a database in the OMOP common data model.
 
-    The database does the counting; only one number per patient and feature leaves it. Each feature
-    counts at most once a day. Requires `pip install "unelisa[omop]"`.
+    A pandas frame with one row per patient (index: person_id, sorted), one int32 column per
+    feature, then the utilization. The database does the counting; only one number per patient and
+    feature leaves it. Each feature counts at most once a day. Requires `pip install
+    "unelisa[omop]"`.
 
     Parameters
     ----------
     database
-        Path of a DuckDB file; path of a folder with one Parquet or CSV file per table; address of
-        a PostgreSQL server (postgresql://user@host/name); or an Ibis connection to any engine.
+        Path of a DuckDB file; path of a folder with one Parquet or CSV file per table; address of a
+        PostgreSQL server (postgresql://user@host/name); or an Ibis connection to any engine.
     features
         What to count, written as the columns will be named: "ICD:714.0" a source code of a
-        condition, "ICD:714.%" every code that starts with 714., "ICD:714.+" those combined into
-        one feature, "CONCEPT:80809" a standard concept of a condition, "CONCEPT:80809+" it and all
-        its descendants, "NLP:joint swelling" affirmed mentions in notes, "NLP:%" all of them,
-        "RX:..." drugs, "LAB:..." measurements, "PROC:..." procedures and "OBS:..." observations by
-        concept number or name. "LAB:3004410>6.5" counts measured values above a number,
-        "RX.code:..." source codes, "RX.source:..." source concepts and "RX.era:..." eras.
+        condition, "ICD:714.%" every code that starts with 714., "ICD:714.+" those combined into one
+        feature, "CONCEPT:80809" a standard concept of a condition, "CONCEPT:80809+" it and its
+        descendants, "NLP:joint swelling" affirmed mentions in notes, "NLP:%" all of them, "RX:..."
+        drugs, "LAB:..." measurements, "PROC:..." procedures and "OBS:..." observations by concept
+        number or name. "LAB:3004410>6.5" counts measured values above a number, "RX.code:..."
+        source codes, "RX.source:..." source concepts and "RX.era:..." eras.
     utilization
         Amount of care per patient: "note_count", "visit_count", or None for no such column.
     entry
-        Features of which a patient must have at least one to be included; by default all patients
-        are.
+        Features of which a patient must have at least one; by default all patients are included.
     window
         First and last day that count, as dates or "2001-12-31"; None leaves an end open.
     index, before, after
-        Features whose first day in the window is a patient's index day, and the number of days
-        before and after it that count; None leaves that end to the window. Patients without an
-        index day are left out.
+        Features whose first day in the window is a patient's index day, and the days before and
+        after it that count; None leaves that end to the window. Others are left out.
     least_share, among
         Features that a pattern finds ("ICD:%") are left out unless at least this share of the
         patients with one of the features `among` (by default of all patients) have them.
     schema, vocabulary_schema
-        Schema of the OMOP tables on a server, such as "cdm", and that of the tables concept and
-        concept_ancestor if they are in another one.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per patient (index: person_id, sorted), one int32 column per feature, then the
-        utilization.
+        Schema of the OMOP tables on a server, such as "cdm", and that of concept and
+        concept_ancestor if it is another one.
 
     Examples
     --------
@@ -243,14 +234,12 @@ class _Counter:
         self._advance = advance or (lambda _: None)
 
     def list_days(self, asked: Sequence[Request]) -> Any:
-        """Return the days of some features that count."""
         days = list_days(self.tables, asked, self.request.record_window)
         if self.request.entry:  # an index day is asked for by the spans
             days = days.semi_join(self.cohort, "person")
         return keep_spans(days, self.spans)
 
     def list_counts(self, request: CountRequest) -> dict[str, Any]:
-        """Return the query for the counts of each requested domain."""
         return {
             domain: count_days(self.list_days(asked))
             for domain in DOMAINS
@@ -258,16 +247,11 @@ class _Counter:
         }
 
     def list_contacts(self) -> Any:
-        """Return the query for the number of notes or visits per person."""
         use, window = str(self.request.utilization), self.request.record_window
         return count_contacts(self.tables, use, window, self.spans)
 
     def leave_out_rare(self) -> tuple[CountRequest, dict[str, tuple[int, int]]]:
-        """Return the request with the features of patterns that are frequent enough, and how many.
-
-        The paper leaves out concepts in fewer than 5 % of the notes that mention the disease, here
-        of the patients who have one of the features `among`.
-        """
+        """Return the request with the frequent features of patterns, and how many there are."""
         request, (share, among, fewest) = self.request, self.request.screen
         patterns = [one for one in request.features if one.reach == "each"]
         if (share == 0 and fewest == 1) or not patterns:
@@ -335,10 +319,7 @@ class _Counter:
 def find_related(
     tables: OmopTables, request: CountRequest, anchors: Sequence[Request]
 ) -> list[str]:
-    """Return the features that count some of the records that an anchor counts.
-
-    A concept shares them with its descendants, and with the source codes that are mapped to it.
-    """
+    """Return the features that share records with an anchor, such as its descendants."""
     related: list[str] = []
     names = [one.column for one in anchors]
     for table in dict.fromkeys(find_base(tables, one.domain).table for one in anchors):
@@ -371,7 +352,6 @@ def _fetch(expression: Any) -> Iterator[Any]:
 
 
 def _sort_persons(found: Sequence[Integers]) -> Integers:
-    """Return the patients in order; reject an empty table and repeated patients."""
     persons: Integers = np.sort(np.concatenate([np.empty(0, dtype=np.int64), *found]))
     if len(persons) == 0:
         raise RecordsError(

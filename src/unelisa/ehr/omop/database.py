@@ -1,9 +1,7 @@
 """An OMOP database: a DuckDB file, a folder of tables, a PostgreSQL server, or any Ibis engine.
 
 Connections are read-only unless a cohort is to be written. DuckDB opens the named files only: no
-others that a view in a database may name, no network, no extensions. It keeps to the memory limit,
-and what does not fit goes to a folder that only the user can read and that is removed. Tables and
-columns are checked before anything is counted.
+others, no network, no extensions; it keeps to the memory limit, in a private folder beyond it.
 """
 
 import os
@@ -69,10 +67,7 @@ _MEANINGS = {
 
 @contextmanager
 def open_database(database: Any, *, read_only: bool = True) -> Iterator[Any]:
-    """Give an Ibis connection to a database, named as in `read_omop`.
-
-    It is closed afterward, unless `database` is itself a connection.
-    """
+    """Give an Ibis connection to a database, closed afterward unless it was given as one."""
     if isinstance(database, require_ibis().backends.BaseBackend):
         yield database
         return
@@ -84,13 +79,7 @@ def open_database(database: Any, *, read_only: bool = True) -> Iterator[Any]:
 
 
 def is_server(database: Any) -> bool:
-    """Return whether a database is the address of a server.
-
-    Examples
-    --------
-    >>> is_server("postgresql://ann@host/cdm"), is_server("ra.duckdb"), is_server("mssql://host/cdm")
-    (True, False, True)
-    """
+    """Return whether a database is the address of a server."""
     return isinstance(database, str) and database.partition("://")[0] in _SERVERS
 
 
@@ -148,7 +137,6 @@ def _connect_duckdb(path: Path, read_only: bool) -> Any:
 
 
 def _connect_folder(folder: Path) -> Any:
-    """Return a database in memory whose tables are views of the folder's files."""
     import duckdb  # noqa: PLC0415 - optional
 
     files = _list_files(folder)
@@ -194,10 +182,7 @@ def _list_parts(file: Path) -> list[Path]:
 
 
 def _allow_only(connection: Any, files: Sequence[Path]) -> None:
-    """Let a DuckDB connection read its database, these files and nothing else.
-
-    The folder for what does not fit in memory must be set before, and may be used after.
-    """
+    """Let a DuckDB connection read its database, these files and nothing else."""
     names = [name for file in files for name in (str(file), _write_literally(file))]
     if names:  # another connection to a database may have closed it already
         connection.con.execute("SET allowed_paths = ?", [names])
@@ -211,18 +196,13 @@ def _write_literally(file: Path) -> str:
 
 
 def _find_form(file: Path) -> dict[str, Any]:
-    """Return how a text file is written, by its header.
-
-    Detection from sampled rows may take a record for the header, or miss a quote further down.
-    Vocabularies are distributed as tab-separated text in which a quote is an ordinary character.
-    """
+    """Return how a text file is written, by its header; vocabularies have quotes as characters."""
     delimiter = find_delimiter(read_beginning(file), ",")
     quotes = {"quote": ""} if delimiter == "\t" else {"quote": '"', "escape": '"'}
     return {"delim": delimiter, "header": True, "skip": 0, **quotes}
 
 
 def _list_files(folder: Path) -> dict[str, Path]:
-    """Return the file of each table, Parquet if there are several."""
     files: dict[str, Path] = {}
     for ending in reversed(_ENDINGS):
         for file in sorted(folder.iterdir()):
@@ -279,10 +259,7 @@ def _may_hold_secrets(text: str) -> bool:
 
 
 class OmopTables:
-    """Tables by their OMOP names, whatever the letter case of the engine.
-
-    `find_elsewhere` returns the schemas that have a table which is absent here, for messages.
-    """
+    """Tables by their OMOP names, whatever the letter case of the engine."""
 
     def __init__(
         self,
@@ -305,10 +282,7 @@ class OmopTables:
         vocabulary: str | None = None,
         cohort: str = "cohort",
     ) -> "OmopTables":
-        """Return the tables of a connection, or of one of its schemas; the vocabulary has one.
-
-        `cohort` is the name of the table of cohorts, which CohortGenerator lets its users choose.
-        """
+        """Return the tables of a connection, or of one of its schemas; the vocabulary has one."""
         place = split_schema(schema)
         with explain_engine("listing the tables"):
             names = connection.list_tables(database=place)
@@ -330,14 +304,10 @@ class OmopTables:
         return name in self._home(name).names
 
     def _home(self, name: str) -> "OmopTables":
-        """Return where a table belongs."""
         return self.vocabulary if self.vocabulary and name in VOCABULARY else self
 
     def take(self, name: str, **columns: str) -> Any:
-        """Return an Ibis table of some columns, renamed; or say which of them are missing.
-
-        `take("person", patient="person_id")` has the one column `patient`.
-        """
+        """Return an Ibis table of some columns, renamed; or say which of them are missing."""
         home = self._home(name)
         if name not in home.names:
             raise home.miss(name)
@@ -379,7 +349,6 @@ def split_schema(schema: str | None) -> str | tuple[str, ...] | None:
 
 
 def _find_schemas(connection: Any, table: str) -> list[str]:
-    """Return schemas of a connection that have a table; none if that is unknown."""
     try:
         schemas = [one for one in connection.list_databases() if not one.startswith(_SYSTEM)]
         return [
@@ -409,7 +378,6 @@ def explain_engine(doing: str) -> Iterator[None]:
 
 
 def _list_names(names: Iterable[str]) -> str:
-    """Return names for a message, at most a dozen."""
     shown = sorted(names)
     if not shown:
         return "none"
@@ -429,8 +397,5 @@ def bound_memory() -> dict[str, Any]:
 
 @cache
 def _open_folder(process: int) -> "tempfile.TemporaryDirectory[str]":  # noqa: ARG001 - the key
-    """Return a folder that is removed when the process ends.
-
-    One for all connections: DuckDB opens a file twice only with equal settings.
-    """
+    """Return one folder for all connections: DuckDB opens a file twice only with equal settings."""
     return tempfile.TemporaryDirectory(prefix="unelisa-")

@@ -1,7 +1,6 @@
 """A simulated datamart as an OMOP database in DuckDB: the dated records behind every count.
 
-A count x becomes x days of care. Records that must not be counted are included: codes repeated on
-one day, and mentions that are negated, hypothetical, or about a relative.
+Records that must not count are included: repeated codes, and mentions negated or of relatives.
 """
 
 import errno
@@ -81,11 +80,7 @@ def write_datamart(
     random_state: int | np.random.Generator | None = 0,
     advance: Advance | None = None,
 ) -> None:
-    """Write a simulated datamart as an OMOP database, without its truth.
-
-    The DuckDB file is written completely or not at all. The seed determines what the counts do not,
-    such as the days. `advance` is called with the name of a table and the number of rows written.
-    """
+    """Write a simulated datamart as an OMOP database, without its truth, wholly or not at all."""
     try:
         import duckdb  # noqa: PLC0415 - optional
     except ImportError:
@@ -106,7 +101,6 @@ def write_datamart(
 
 
 def _stream(table: str, blocks: Iterable[Block], advance: Advance | None) -> Any:
-    """Return the blocks as a reader of Arrow batches, repeating single values."""
     import pyarrow as pa  # noqa: PLC0415 - only files need it
 
     def batch(block: Block) -> Any:
@@ -210,10 +204,7 @@ def list_tables(
 
 
 class Calendar:
-    """The day of each visit and the visit of each note, patient by patient.
-
-    `first`, `last` hold the index of each patient's first and last visit.
-    """
+    """The day of each visit and the visit of each note, patient by patient."""
 
     def __init__(self, drawn: SimulatedEhr, rng: np.random.Generator) -> None:
         self.persons: Integers = drawn.counts.index.to_numpy()
@@ -301,10 +292,7 @@ def _starts(counts: Integers) -> Integers:
 def choose_days(
     count: Any, available: Integers, rng: np.random.Generator
 ) -> tuple[Integers, Integers]:
-    """Return `count` of each patient's `available` visits or notes: patients, and their indices.
-
-    Their places are evenly spaced from a random one: (offset + k available // count) mod available.
-    """
+    """Return `count` of each patient's visits or notes, evenly spaced: patients, and indices."""
     count = np.asarray(count, dtype=np.int64)
     offset = np.floor(rng.random(len(count)) * available).astype(np.int64)
     patient, place = spread(count)

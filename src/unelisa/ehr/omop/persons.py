@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unelisa.ehr.counts import FEWEST_SHOWN
 from unelisa.ehr.omop.counts import PatientCounts
 from unelisa.ehr.omop.database import OmopTables, explain_engine
 from unelisa.ehr.omop.records import (
@@ -82,10 +83,7 @@ def describe_persons(
     window: Window,
     spans: Any | None = None,
 ) -> Persons:
-    """Return who was observed in the window, who can have the disease, and sex and age.
-
-    `spans` are the days around an index day that count, as in `records.list_spans`.
-    """
+    """Return who was observed in the window, who can have the disease, and sex and age."""
     observed = None
     years: list[Any] = [float("nan") if day is None else float(day.year) for day in window]
     if "observation_period" in tables:
@@ -107,7 +105,6 @@ def describe_persons(
 
 
 def _observe(periods: Any, window: Window, spans: Any | None) -> Any:
-    """Return the first and last observed day that counts, per person."""
     low, high = window
     if spans is not None:
         near = {f"near_{name}": name for name in spans.columns if name != "person"}
@@ -144,7 +141,6 @@ def date_anchors(
 
 
 def _fetch(expression: Any, doing: str) -> "pd.DataFrame":
-    """Return dates per person."""
     import pandas as pd  # noqa: PLC0415 - only tables need it
 
     with explain_engine(doing):
@@ -162,7 +158,6 @@ def list_periods(tables: OmopTables) -> Any:
 
 
 def _list_people(tables: OmopTables, *, needed: bool) -> "pd.DataFrame | None":
-    """Return sex and year of birth per person; None if the table lacks them and need not."""
     try:
         people = tables.take("person", p="person_id", s="gender_concept_id", y="year_of_birth")
     except RecordsError:
@@ -178,7 +173,6 @@ def _list_people(tables: OmopTables, *, needed: bool) -> "pd.DataFrame | None":
 
 
 def _allow(people: "pd.DataFrame", ages: tuple[Floats, Floats], limits: Limits) -> Flags:
-    """Return whether sex, and age at some time in the window, allow the disease."""
     allowed = np.ones(len(people), dtype=bool)
     if limits.sex is not None:
         others = [number for name, number in SEXES.items() if name != limits.sex]
@@ -227,7 +221,6 @@ def list_flaws(tables: OmopTables, request: CountRequest, counts: PatientCounts)
 
 
 def _check_dates(tables: OmopTables, table: str, day: str) -> Iterator[Flaw]:
-    """Yield how many records of a table are in the future, and how many have no date."""
     days = as_day(tables.take(table, day=day).day)
     wrong = {
         "with a date in the future": (days > _today()).sum(),
@@ -244,7 +237,6 @@ def _today() -> date:
     return datetime.now(UTC).date()
 
 
-FEWEST = 5  # patients behind a figure; fewer might be recognized
 TOP = 8  # most frequent features of each group
 QUARTILES = (0.25, 0.5, 0.75)
 Row = dict[str, Any]
@@ -257,13 +249,7 @@ def describe_groups(
     utilization: str | None = None,
     anchors: Sequence[str] = (),
 ) -> list[Row]:
-    """Return rows with a name, a kind, and a figure each of the cases and the others.
-
-    `known` has ages in years by name, and `female`, which is 1, 0 or NaN. A figure of kind
-    "quartiles" is a list of three numbers, one of kind "share" a share; None where it would single
-    out fewer than five patients. The features are the anchors and those that most cases, or most of
-    the others, have.
-    """
+    """Return rows with a name, a kind, and a figure (None for few patients) of cases and others."""
     groups = {"cases": cases, "others": ~cases}
     columns = [(name, name == "female", values) for name, values in known.items()]
     if utilization is not None:
@@ -292,7 +278,7 @@ def describe_groups(
 def _summarize(known: Floats, shared: bool) -> list[float] | float | None:
     """Return the share of ones, or the quartiles; None where so few have it that it shows them."""
     if not shared:
-        return np.quantile(known, QUARTILES).tolist() if len(known) >= FEWEST else None
+        return np.quantile(known, QUARTILES).tolist() if len(known) >= FEWEST_SHOWN else None
     ones = int(known.sum())
-    few = any(0 < n < FEWEST for n in (ones, len(known) - ones)) or not len(known)
+    few = any(0 < n < FEWEST_SHOWN for n in (ones, len(known) - ones)) or not len(known)
     return None if few else ones / len(known)

@@ -1,7 +1,6 @@
 """Records as Ibis expressions, which run where the records are.
 
-Each feature counts at most once a day. A mention in a note counts if it says that the patient has
-the finding: term_exists must not deny it, and term_modifiers must not mark it as negated,
+A mention in a note counts unless term_exists denies it, or term_modifiers mark it as negated,
 hypothetical, ruled out, very uncertain, or about another person.
 """
 
@@ -17,10 +16,7 @@ _DAY = 8  # digits of YYYYMMDD
 
 
 def as_number(column: Any) -> Any:
-    """Return a column of identifiers as 64-bit integers; the engine fails on one such as 1.5.
-
-    Engines round a fraction or cut it off, which would name another patient.
-    """
+    """Return identifiers as 64-bit integers; a fraction fails: rounded, it names somebody else."""
     kind = column.type()
     if kind.is_integer() or (kind.is_decimal() and kind.scale == 0):
         return column if kind.is_int64() else column.cast("int64")
@@ -30,10 +26,7 @@ def as_number(column: Any) -> Any:
 
 
 def as_day(column: Any) -> Any:
-    """Return a column of dates as dates: DATE, TIMESTAMP, or YYYY-MM-DD and YYYYMMDD as text.
-
-    The text may continue with a time. Anything else makes the engine fail.
-    """
+    """Return dates as dates: DATE, TIMESTAMP, or YYYY-MM-DD and YYYYMMDD as text; others fail."""
     kind = column.type()
     if kind.is_date():
         return column
@@ -78,11 +71,7 @@ def list_patients(tables: OmopTables, request: CountRequest) -> Any:
 
 
 def list_spans(tables: OmopTables, request: CountRequest) -> Any:
-    """Return the days that count for each person with an index day: person, index, first, last.
-
-    The index day is the first day in the window with one of the features of the index. An end that
-    is open is absent. Returns None if the request has no index.
-    """
+    """Return person, index, first and last day that count, open ends absent; None without index."""
     import ibis  # noqa: PLC0415 - optional
 
     if not request.index:
@@ -130,11 +119,7 @@ def find_base(tables: OmopTables, kind: str) -> Domain:
 def list_contents(
     tables: OmopTables, requests: Sequence[Request], domain: Domain, columns: Sequence[str]
 ) -> Any:
-    """Return which records some features of one kind count: content, feature; once each.
-
-    A content is what some columns of a record in `domain` hold, as one text. Eras are compared by
-    the records that they summarize: those of a drug have its ingredient as their concept.
-    """
+    """Return which records some features of one kind count: content (columns as text), feature."""
     import ibis  # noqa: PLC0415 - optional
 
     named = {"concept": domain.concept, **({"code": domain.code} if domain.code else {})}
@@ -160,7 +145,6 @@ def list_descendants(tables: OmopTables) -> Any:
 
 
 def _find_days(records: Any, requests: Sequence[Request], tables: OmopTables) -> Iterator[Any]:
-    """Yield the days of the features of one domain, in one or more tables."""
     import ibis  # noqa: PLC0415 - optional
 
     for cut in dict.fromkeys(one.cut for one in requests):
@@ -208,7 +192,6 @@ def count_contacts(
 
 
 def _list_records(tables: OmopTables, kind: str, window: Window, valued: bool = False) -> Any:
-    """Return the records of a domain: person, day, concept, and code and value if it has them."""
     domain = DOMAINS[kind]
     if kind == "NLP":
         records = _list_mentions(tables)
@@ -259,7 +242,6 @@ def _list_mentions(tables: OmopTables) -> Any:
 
 
 def _is_present(modifiers: Any) -> Any:
-    """Return whether the modifiers describe a present finding of the patient."""
     text = as_text(modifiers).lower().replace(" ", "")
 
     def contains(words: str) -> Any:
@@ -273,7 +255,6 @@ def _is_present(modifiers: Any) -> Any:
 
 
 def _name_records(records: Any, tables: OmopTables, requests: Sequence[Request]) -> Any:
-    """Return records with the text that names features: a source code or a concept name."""
     kind = requests[0].domain
     if DOMAINS[kind].coded:
         # some sites pad codes with blanks
@@ -293,7 +274,6 @@ def _name_records(records: Any, tables: OmopTables, requests: Sequence[Request])
 
 
 def _days_by_text(named: Any, requests: Sequence[Request]) -> Iterator[Any]:
-    """Yield the days of features named by a text: single ones, then combined ones."""
     alone = [one for one in requests if one.reach != "together"]
     if alone:
         found = named.filter(_match(named.name, alone))
@@ -316,7 +296,6 @@ def _match(name: Any, requests: Sequence[Request]) -> Any:
 
 
 def _keep_concept(records: Any, request: Request, tables: OmopTables) -> Any:
-    """Return the records of a concept, or of it and its descendants."""
     if request.reach == "one":
         return records.filter(records.concept == request.concept)
     below = list_descendants(tables)

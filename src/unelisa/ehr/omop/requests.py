@@ -34,7 +34,6 @@ class Domain(NamedTuple):
 
 
 def _list_domains() -> Iterator[tuple[str, Domain]]:
-    """Yield a domain for the source code, the standard concept and the source concept."""
     for name, table, kind, day in (
         ("CONCEPT", "condition_occurrence", "condition", "condition_start_date"),
         ("RX", "drug_exposure", "drug", "drug_exposure_start_date"),
@@ -146,11 +145,7 @@ def parse_request(text: str) -> Request:
 
 
 class Screen(NamedTuple):
-    """Which features of a pattern are too rare to be counted.
-
-    A feature is kept if at least this share, and this number, of the patients who have one of the
-    features `among` (of all patients, if there are none) have it.
-    """
+    """Which features of a pattern are too rare: by share and number of the patients `among`."""
 
     share: float
     among: tuple[Request, ...] = ()
@@ -235,7 +230,6 @@ class CountRequest:
         return replace(self, features=features, screen=NO_SCREEN)
 
     def _pick(self, column: str) -> Request:
-        """Return one feature of a pattern."""
         if not any(one.covers(column) for one in self.features):
             raise RecordsError(f"the feature {column[:60]!r} is required, but not requested")
         domain, _, code = column.partition(":")

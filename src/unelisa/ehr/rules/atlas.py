@@ -1,8 +1,7 @@
 """Cohort definitions of ATLAS (Circe JSON), read into a few tuples that members.py evaluates.
 
-What changes who belongs to a cohort is read, or refused by name. Where Circe fills in a default (an
-absent limit means the first event, an empty group holds), so does this; where Circe fails, or where
-the JSON could mean two things, this refuses. When a patient leaves makes no difference here.
+What changes who belongs is read, or refused by name. Defaults are Circe's; where Circe fails, or
+where the JSON could mean two things, this refuses.
 """
 
 import json
@@ -39,11 +38,7 @@ _PEOPLE = {
 
 
 class Table(NamedTuple):
-    """Where the records of a kind of criterion are, and what they can be filtered by.
-
-    `filters` are the names in ATLAS with the column of each; members.py computes or looks up those
-    that are no column of the table.
-    """
+    """Where the records of a kind of criterion are, and what they can be filtered by."""
 
     name: str
     kind: str  # how the names of its columns begin
@@ -60,7 +55,6 @@ class Table(NamedTuple):
 
 
 def _name_filters(kind: str, *columns: str, **more: str) -> dict[str, str]:
-    """Return the filters of records; `columns` are those that ATLAS names alike."""
     own = {"".join(map(str.title, one.split("_"))): one for one in columns}
     typed = "".join(map(str.title, kind.split("_"))) + "Type"
     shared = {
@@ -107,7 +101,6 @@ _WITHOUT_VISIT = {"death", "specimen", "observation_period"}
 
 
 def _describe(criterion: str, kind: str, filters: dict[str, str]) -> Table:
-    """Return where the records of a criterion are."""
     name = re.sub(r"(?<!^)(?=[A-Z])", "_", criterion).lower()
     dated = f"{kind}_start_date", f"{kind}_end_date"
     if name in _WITHOUT_END:
@@ -146,11 +139,7 @@ class Criterion(NamedTuple):
 
 
 class Window(NamedTuple):
-    """Days around an index event in which the start or the end of a record must fall.
-
-    Each bound is (days, side): days after the index day, or None and the side on which the window
-    reaches to the edge of the observation period.
-    """
+    """Days around an event in which a record must fall; None: to the edge of its observation."""
 
     bounds: tuple[tuple[int | None, int], tuple[int | None, int]]
     of_end: bool  # of the record's end rather than its start
@@ -284,12 +273,10 @@ def _read_end_strategy(content: Mapping[str, Any]) -> Offset | None:
 
 
 def _is_empty(value: Any) -> bool:
-    """Return whether nothing is said; 0 is a number, of a concept set for instance."""
     return value is None or value is False or (isinstance(value, list | dict | str) and not value)
 
 
 def _refuse(part: Mapping[str, Any], known: set[str], where: str) -> None:
-    """Refuse what is not known, by name, unless it is empty."""
     for key, value in part.items():
         if key not in known and not _is_empty(value):
             raise ModelError(
@@ -347,7 +334,6 @@ def _read_criterion(content: Mapping[str, Any], depth: int = 0) -> Criterion:
 
 
 def _read_filters(content: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[Filter, ...]:
-    """Return the conditions of a criterion: ranges of numbers or dates, and lists of concepts."""
     found = []
     for key, column in columns.items():
         value = content.get(key)

@@ -74,14 +74,7 @@ class Condition(NamedTuple):
 
 
 def parse_rule(text: str) -> Rule:
-    """Return the rule that a text defines.
-
-    Examples
-    --------
-    >>> rule = parse_rule("2 of (ICD:714.0 >= 2, NLP:joint pain, not NLP:gout)")
-    >>> rule.least, rule.list_features()
-    (2, ['ICD:714.0', 'NLP:joint pain', 'NLP:gout'])
-    """
+    """Return the rule that a text defines."""
     if len(text) > LONGEST:
         raise ModelError(f"a rule has more than {LONGEST:,} characters; write it more simply")
     reader = _Reader(text)
@@ -117,7 +110,6 @@ class _Reader:
         self.token = (kind, found[kind].strip())
 
     def complain(self, wanted: str) -> ModelError:
-        """Return the error that names what was expected, and where."""
         rest = self._text[self._start :].strip()[:40]
         found = "its end" if self.token is None else repr(rest)
         return ModelError(
@@ -158,7 +150,6 @@ class _Reader:
         return self._read_comparison(name)
 
     def _read_list(self, *, several: bool = True) -> list[Rule | Condition]:
-        """Read parts in parentheses, separated by commas if there may be several."""
         self._deepen()
         parts: list[Rule | Condition] = []
         while not parts or (several and self.token == ("mark", ",")):

@@ -1,15 +1,12 @@
 """How good rules are, without the truth: sensitivity, specificity, PPV and NPV with intervals.
 
-The truth is replaced by probabilities. With P_i of one judge (`phenotype.Judges`) and the patients
-R whom a rule flags, of N,
+With P_i of one judge (`phenotype.Judges`) and the patients R whom a rule flags,
 
     PPV = sum_R P_i / |R|,     sensitivity = sum_R P_i / sum P_i,
 
-and likewise NPV and specificity. The estimate is the mean over three judges: P(case), the strict
-and the generous one. The interval spans all judges and the sampling variation of the truth of
-finitely many patients; that of specificity combines the fewest true positives by one judge with the
-most cases by another, and the reverse. Charts correct PPV and NPV by prediction-powered inference
-(`analysis/rate.py`); the others follow from these and from |R| / N.
+and likewise NPV and specificity: the mean over P(case), the strict and the generous judge. The
+interval spans all judges and the sampling variation. Charts correct PPV and NPV
+(`analysis/rate.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -64,8 +61,8 @@ def evaluate_rules(
     """Return sensitivity, specificity, PPV and NPV of rules, each with an interval.
 
     A pandas table with one row per rule and the columns rule, sensitivity, sensitivity_low,
-    sensitivity_high, and likewise specificity, ppv and npv; then `reason`. A quantity that cannot
-    be estimated is NaN; `reason` and a warning say why.
+    sensitivity_high, and likewise specificity, ppv and npv; then `reason`: why a quantity that
+    cannot be estimated is NaN, which a warning repeats.
 
     Parameters
     ----------
@@ -120,7 +117,6 @@ def evaluate_rules(
 def _find_judges(
     evidence: Any, anchors: Sequence[str] | None, utilization: str | None
 ) -> tuple[Phenotyper, Judges]:
-    """Return a phenotyper, given or fitted to the counts, and its judges of the patients."""
     if isinstance(evidence, Phenotyper):
         if not hasattr(evidence, "_judges"):
             raise ModelError(
@@ -151,7 +147,6 @@ def _refuse_own(model: Phenotyper, judges: Judges, names: Sequence[str], flags: 
 def _read_rules(
     rules: Any, evidence: Any, utilization: str | None, patients: NDArray[Any]
 ) -> tuple[list[str], Flags]:
-    """Return the names of the rules, and whom they flag: patients x rules."""
     if not isinstance(rules, Mapping):
         return read_flags(rules, patients)
     if not rules:
@@ -214,10 +209,7 @@ def measure(chances: Floats, flags: Flags) -> Floats:
 
 
 def _bound_specificity(chances: Floats, flags: Flags) -> tuple[Floats, Floats]:
-    """Return the bounds of specificity if cases and true positives vary separately.
-
-    Not with a shared error: fewer true positives by it are fewer cases, too.
-    """
+    """Return the bounds of specificity if cases and true positives vary separately."""
     n, flagged = len(flags), flags.sum(axis=0)
     cases, found = chances.sum(axis=1), chances @ flags
     fewest, most = (flagged - bound for bound in (found.max(axis=0), found.min(axis=0)))
@@ -271,10 +263,7 @@ def correct_figures(
     charts: ReviewedCharts,
     level: float,
 ) -> tuple[Figures, NDArray[np.object_]]:
-    """Return the figures by charts where at least ten are on a side of a rule, and what is left.
-
-    Sensitivity and specificity grow with PPV and NPV, so that their intervals follow.
-    """
+    """Return the figures by charts where a side of a rule has ten, and the remaining reasons."""
     figures, reasons = Figures(*(part.copy() for part in figures)), reasons.copy()
     for rule, flagged in enumerate(flags.T):
         ppv = _review(judges.chances[0], flagged, charts, 1, level)
@@ -325,7 +314,6 @@ def _tabulate(names: list[str], figures: Figures, reasons: NDArray[np.object_]) 
 
 
 def _explain(reasons: Sequence[str]) -> str:
-    """Return which quantities of one rule cannot be estimated, and why."""
     grouped: dict[str, list[str]] = {}
     for quantity, reason in zip(QUANTITIES, reasons, strict=True):
         if reason:

@@ -1,9 +1,7 @@
 """Who belongs to a cohort of ATLAS: its definition evaluated on dated records, as Circe's SQL does.
 
-Events are a frame with one row per record and observation period that contains its start: `row`
-identifies the record, `person`, `start` and `end` (days since 1970; NaN if there is no end),
-`visit`, `concept`, and the `first` and `last` day of the period. A group holds for a record, not
-for one of its periods: Circe sums over them.
+Events have a row per record and observation period that contains its start: `row` is the record,
+`start` and `end` days since 1970, `first` and `last` the period's. Groups hold for records.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -146,7 +144,6 @@ def _last(
 def _holds(
     part: Occurrence | Demographics | Group, records: "_Records", events: "pd.DataFrame"
 ) -> Flags:
-    """Return whether a criterion holds for each event."""
     if isinstance(part, Demographics):
         return records.passes(events, part.filters)
     if isinstance(part, Occurrence):
@@ -160,7 +157,6 @@ def _holds(
 
 
 def _sum_records(events: "pd.DataFrame", values: NDArray[Any]) -> NDArray[Any]:
-    """Return the sum over the periods of each record, for each of them."""
     _, codes = np.unique(events["row"].to_numpy(), return_inverse=True)
     return np.asarray(np.bincount(codes, values, 1)[codes])
 
@@ -200,7 +196,6 @@ class _Records:
         return both[inside].reset_index(drop=True)
 
     def list_records(self, criterion: Criterion) -> "pd.DataFrame":
-        """Return the records that meet a criterion, in order of person and day."""
         if criterion not in self._fetched:
             found = self._read(criterion)
             found = found.sort_values(["person", "start", "key"], kind="stable", ignore_index=True)
@@ -216,7 +211,6 @@ class _Records:
         return self._fetched[criterion]
 
     def _read(self, criterion: Criterion) -> "pd.DataFrame":
-        """Return the records of a kind with the concepts of a criterion."""
         table, columns = CRITERIA[criterion.domain], _list_columns(criterion)
         records = self._tables.take(table.name, **columns)
         records = records.filter(records.person.notnull() & records.start.notnull())
@@ -243,7 +237,6 @@ class _Records:
         return passed
 
     def _compute(self, records: "pd.DataFrame", column: str) -> Floats:
-        """Return a column of some records, computed or looked up if the table has none."""
         if column == "age":
             years = records["start"].to_numpy().astype("datetime64[D]").astype("datetime64[Y]")
             born = self._compute(records, "year_of_birth")
@@ -259,7 +252,6 @@ class _Records:
         return np.asarray(records[column].to_numpy(np.float64, na_value=np.nan))
 
     def _look_up(self, records: "pd.DataFrame", column: str) -> Floats:
-        """Return a column of another table for each record; NaN where it has none."""
         name, keys = _LOOKUPS[column]
         if column not in self._looked_up:
             table = self._tables.take(name, value=column, **{key: _KEYS[key] for key in keys})
@@ -270,7 +262,6 @@ class _Records:
         return np.asarray(found["value"].to_numpy(np.float64, na_value=np.nan))
 
     def count(self, wanted: Occurrence, events: "pd.DataFrame") -> NDArray[Any]:
-        """Return how many records each event has in its windows."""
         records = self.list_records(wanted.criterion)
         before, after = _find_range(wanted, events, records)
         if not (wanted.distinct or wanted.same_visit or any(one.of_end for one in wanted.windows)):
@@ -331,7 +322,6 @@ class _Records:
 
 
 def _list_columns(criterion: Criterion) -> dict[str, str]:
-    """Return the columns that a criterion needs, by the names they get here."""
     table = CRITERIA[criterion.domain]
     columns = {"person": "person_id", "key": table.key, "start": table.start}
     columns["concept"] = f"{table.kind}_concept_id"
@@ -445,7 +435,6 @@ def _fetch(expression: Any, doing: str) -> "pd.DataFrame":
 
 
 def _number(days: "pd.Series[Any]") -> Floats:
-    """Return dates as days since 1970; NaN if missing."""
     import pandas as pd  # noqa: PLC0415 - only tables need it
 
     known = pd.to_datetime(days).to_numpy().astype("datetime64[D]")

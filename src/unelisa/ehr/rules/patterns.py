@@ -1,15 +1,11 @@
 """What sites' tables of the patterns of rules say of them.
 
-A pattern is a combination of rules; charts that
-settle what the rules disagree on are drawn by patterns. A site's table has a row per pattern c of k
-rules, 2^k in all, and nothing about a patient: counts below a threshold are written as "<10". They
-follow the model of Hui and Walter (1980): at site A
+A pattern is a combination of k rules; a site's table has its 2^k counts. Hui and Walter (1980):
 
-    E n_c = N_A (pi_A prod_r S_r(c_r) + (1 - pi_A) prod_r F_r(c_r)),
+    E n_c = N_A (pi_A prod_r S_r(c_r) + (1 - pi_A) prod_r F_r(c_r))
 
-where S_r(1) is the sensitivity of rule r and F_r(0) its specificity. Each site has a prevalence
-pi_A; the sites share the accuracies, or have their own. EM replaces a suppressed count by its
-expectation: Poisson, at least 1, and below the threshold.
+at site A with prevalence pi_A, sensitivity S_r(1) and specificity F_r(0). EM replaces a suppressed
+count ("<10") by its expectation: Poisson, at least 1, below the threshold.
 """
 
 from collections.abc import Mapping, Sequence
@@ -53,10 +49,7 @@ class PatternTable(NamedTuple):
 
 
 class PatternFit(NamedTuple):
-    """Parameters and expected counts.
-
-    The last axes are sites, sites x rules, or sites x cells; several fits have one more axis.
-    """
+    """Parameters and expected counts: sites, sites x rules, or sites x cells as the last axes."""
 
     prevalence: Floats
     sensitivity: Floats
@@ -88,7 +81,6 @@ def list_patterns(n_rules: int) -> Flags:
 
 
 def _find_places(flags: Flags) -> NDArray[np.int64]:
-    """Return the place of each row's pattern in `list_patterns`."""
     return np.asarray(flags @ (1 << np.arange(flags.shape[1])[::-1]))
 
 
@@ -156,7 +148,6 @@ def find_obstacle(tables: Sequence[PatternTable], own: bool) -> str:
 
 
 def _guess(table: PatternTable) -> Floats:
-    """Return the counts, suppressed ones being half of their threshold."""
     return np.where(table.suppressed_below > 0, table.suppressed_below / 2, table.counts)
 
 
@@ -178,7 +169,6 @@ def fit_patterns(tables: Sequence[PatternTable], own: bool = False) -> PatternFi
 
 
 def _run_em(counts: Floats, below: Floats, patterns: Flags, own: bool) -> PatternFit:
-    """Return the fits; counts and thresholds are sets x sites x cells."""
     n_sets, n_sites, _ = counts.shape
     hidden = below > 0
     known = np.where(hidden, below / 2, counts)
@@ -232,7 +222,6 @@ def _expect(mean: Floats, below: Floats) -> Floats:
 
 
 def _orient(fit: PatternFit) -> PatternFit:
-    """Return the fit in which the rules, on the whole, speak for the disease."""
     swapped = (fit.sensitivity + fit.specificity).mean(axis=(1, 2)) < 1
     other = PatternFit(1 - fit.prevalence, 1 - fit.specificity, 1 - fit.sensitivity, fit.counts)
     pairs = zip(other, fit, strict=True)
@@ -245,13 +234,9 @@ def evaluate_patterns(
     level: float = 0.95,
     random_state: int | np.random.Generator | None = 0,
 ) -> Any:
-    """Return the figures of each rule at each site, with intervals, as a pandas table.
+    """Return the figures of each rule at each site, with bootstrap intervals, as a pandas table.
 
-    Columns site, prevalence and rule, then those of `evaluate_rules`. Intervals are those of a
-    parametric bootstrap; they assume that the model holds: rules that err together make them too
-    narrow. `fit` is the p value of a test of that, NaN if there is nothing to test. Where the model
-    is not identified all figures are NaN, and `reason` says why; so are those of all but one rule
-    of a family, of which the fit uses the one that flags most.
+    Rules that err together make intervals too narrow: `fit` is the p value of a test of the model.
     """
     _check_same(tables)
     obstacle = find_obstacle(tables, own)
@@ -278,8 +263,7 @@ def evaluate_patterns(
 def test_fit(fit: PatternFit, tables: Sequence[PatternTable], own: bool) -> float:
     """Return the p value of G^2 = 2 sum n log(n / E n), which is chi^2 if the model holds.
 
-    Of the cells of s sites, s (2^k - 1) are free, and the model has s + 2 k parameters, or s (1 + 2
-    k) if `own`. NaN if these are as many.
+    Of the cells of s sites, s (2^k - 1) are free; s + 2 k parameters, or s (1 + 2 k) if `own`.
     """
     n_sites, n_rules = len(tables), tables[0].patterns.shape[1]
     n_parameters = n_sites * (1 + 2 * n_rules) if own else n_sites + 2 * n_rules
@@ -312,7 +296,6 @@ def _check_same(tables: Sequence[PatternTable]) -> None:
 
 
 def _pick_rules(tables: Sequence[PatternTable]) -> list[int]:
-    """Return one rule of each family: the one that flags most."""
     counts, patterns = np.sum([_guess(table) for table in tables], axis=0), tables[0].patterns
     family, shares = np.array(find_families(patterns, counts)), counts @ patterns
     return [
@@ -335,7 +318,6 @@ def _narrow(table: PatternTable, kept: Sequence[int]) -> PatternTable:
 def _resample(
     fit: PatternFit, tables: Sequence[PatternTable], own: bool, rng: np.random.Generator
 ) -> PatternFit:
-    """Return fits to tables drawn from a fit, suppressed where the tables are."""
     patterns = tables[0].patterns
     means = fit.counts.sum(axis=1)[:, None] * fit.expect(patterns)
     drawn = rng.poisson(means, (DRAWS, *fit.counts.shape))
@@ -345,7 +327,6 @@ def _resample(
 
 
 def _list_figures(fit: PatternFit) -> Floats:
-    """Return the figures, quantities x sites x rules, of one fit or of several."""
     prevalence, sensitivity, specificity = fit.prevalence[..., None], fit[1], fit[2]
     found, false = prevalence * sensitivity, (1 - prevalence) * (1 - specificity)
     missed, cleared = prevalence - found, 1 - prevalence - false
@@ -376,11 +357,7 @@ def _tabulate(
 
 
 def draw_by_pattern(flags: Flags, n: int, rng: np.random.Generator) -> ChartSample:
-    """Return about n patients, as many of each pattern of rules as there are, and shares drawn.
-
-    Rules disagree in most patterns, so most of these charts distinguish the rules; the shares let
-    all of them stand for all patients.
-    """
+    """Return about n patients, as many of each pattern of rules as there are, and shares drawn."""
     _, codes, sizes = np.unique(flags, axis=0, return_inverse=True, return_counts=True)
     taken = np.zeros_like(sizes)
     # small patterns are taken whole, and the others share what is left
