@@ -139,16 +139,17 @@ def _hides_small(
     low[shown] = counts[shown] // FEWEST_SHOWN * FEWEST_SHOWN
     high[shown] = low[shown] + FEWEST_SHOWN - 1
     low[small], high[small] = 1, FEWEST_SHOWN - 1
-    rows, ends = [], []
+    rows: list[Floats] = []
+    ends: list[float] = []
     for r, s in np.argwhere(np.isfinite(shares) & ~np.eye(len(own), dtype=bool)):
         row = flags[:, r] * flags[:, s]
         for sign in (1, -1):
             rows.append(sign * row)
             ends.append((sign * shares[r, s] + 0.005) * own[r])
     if len(shown):  # and how many the rules disagree on
-        mixed = (patterns.any(axis=1) & ~patterns.all(axis=1)).astype(np.float64)
+        mixed = np.asarray(patterns.any(axis=1) & ~patterns.all(axis=1), dtype=np.float64)
         least = _round_down(mixed @ counts)
-        rows += [mixed, -mixed]
+        rows += [mixed, np.negative(mixed)]
         ends += [least + FEWEST_SHOWN - 1, -least]
     given = {"A_eq": sizes, "b_eq": sizes @ counts, "bounds": np.column_stack([low, high])}
     if rows:
