@@ -1,5 +1,6 @@
 """`unelisa certify`."""
 
+import gzip
 import json
 
 import pandas as pd
@@ -84,6 +85,15 @@ def test_what_is_no_certificate_is_refused(run, files):
     result = run("certify", files.truth, "--check", files.truth)
     assert result.exit_code == 2
     assert "was not written by `unelisa certify --certificate`" in " ".join(result.stderr.split())
+
+
+def test_labels_that_are_cut_off_are_refused(run, files, gold):
+    facts, labels = files.folder / "facts.json", files.folder / "labels.csv.gz"
+    run("certify", files.votes, "--gold", gold, "--certificate", facts)
+    labels.write_bytes(gzip.compress(b"item,label,status\n" * 9)[:-6])
+    result = run("certify", labels, "--check", facts)
+    assert result.exit_code == 2
+    assert "cannot be read as a CSV file of labels" in " ".join(result.stderr.split())
 
 
 def test_a_file_of_a_review_gives_only_the_items_drawn_with_equal_chances(run, files, gold):

@@ -230,6 +230,10 @@ def test_random_gold_labels_bound_the_pass_rate_of_each_system(run, refused, pan
         assert row["low"] <= share <= row["high"] < row["low"] + 0.45
     assert run(*asked, "--force").exit_code == 0
     assert json.loads(found.read_text())["certified"] is None
+    useful = [row.replace("\n", ",ann,useful,\n") for row in rows]
+    gold.write_text("item,label,reviewer,chosen,note\n" + "".join(useful))
+    chosen = refused("jury", panel, "--gold", gold, "--gold-drawn", "random")
+    assert "not drawn at random" in chosen
     assert "needs gold labels" in refused("jury", panel, "--gold-drawn", "random")
     assert "random or by-hand" in refused("jury", panel, "--gold-drawn", "somehow")
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from postgres_server import find_programs, load_tables, start_server
 from unelisa.cli import app
-from unelisa.cli.rules import export_figures, hide_few
+from unelisa.cli.rules import blank_few, export_figures, hide_few
 from unelisa.ehr.rules.evaluation import QUANTITIES
 
 CONFIG = """
@@ -103,7 +103,11 @@ def test_few_flagged_patients_cannot_be_worked_out_of_what_is_exported(flagged):
     cells = slice(header.index("truePositives"), None)
     assert rare[cells] == [""] * 5
     assert usual[cells] == [360, 1440, 40, 160, 0.26]
-    assert hide_few(facts)["flagged"] == {"rare": None if flagged == 3 else 1997, "usual": 400}
+    assert hide_few(facts)["flagged"] == {"rare": None, "usual": 400}
+    # sensitivity / PPV is the rule's size over that of the disease, which other rules show
+    assert rare[2:] == [""] * len(rare[2:])
+    rows = blank_few(frame.to_dict("records"), facts)
+    assert all(rows[0][q] is None and rows[1][q] == 0.9 for q in QUANTITIES)
 
 
 def test_the_page_draws_the_rules_and_names_no_patient(judged, drawn):

@@ -2,6 +2,7 @@
 
 import gzip
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -111,7 +112,7 @@ def test_an_unknown_record_says_which_fields_it_has(refuse):
 def test_a_folder_of_several_kinds_is_refused_and_csv_beside_logs_is_said(logs, tmp_path):
     shutil.copy(logs / "prodigy-1.18.jsonl", tmp_path / "a.jsonl")
     (tmp_path / "gold.csv").write_text("item,label\n1,pass\n")
-    with pytest.warns(VotesWarning, match="CSV files in .* were not read"):
+    with pytest.warns(VotesWarning, match=r"1 of the files in .* not read \(.csv\)"):
         assert read_jury(tmp_path).source == "prodigy"
     (tmp_path / "b.parquet").write_bytes(b"PAR1")
     with pytest.raises(VotesError, match="several kinds, 1 of Parquet and 1 of JSON"):
@@ -235,3 +236,35 @@ def test_other_tables_are_refused_in_a_sentence(table, tmp_path, refuse):
     nested = pa.table({"item": ["a"], "judge": ["x"], "label": [{"a": "Xylophon7"}]})
     pq.write_table(nested, tmp_path / "nested.parquet")
     assert "lists or records" in refuse((tmp_path / "nested.parquet").read_bytes(), "n.parquet")
+
+
+def test_endings_in_capitals_are_read_and_other_files_are_said(logs, tmp_path):
+    shutil.copy(logs / "judgepanel-0.1.jsonl", tmp_path / "A.JSONL")
+    shutil.copy(logs / "judgepanel-0.1.jsonl", tmp_path / "b.ndjson")
+    (tmp_path / "c.jsonl.zst").write_bytes(b"")
+    with pytest.warns(VotesWarning) as caught:
+        read_jury(tmp_path)
+    said = [str(one.message) for one in caught]
+    assert any("1 of the files in" in one and "(.zst)" in one for one in said)
+    assert any("rows repeat a vote" in one for one in said)  # those of both files
+
+
+@pytest.mark.parametrize("paths", [None, 5, b"a", [None], [{"item": 1}]])
+def test_what_is_no_log_is_refused(paths):
+    with pytest.raises(VotesError, match="a list of them or a data frame, found"):
+        read_jury(paths)
+
+
+@pytest.mark.parametrize("judges", ["large", 5])
+def test_judges_are_a_list(logs, judges):
+    with pytest.raises(ModelError, match="judges must be a list"):
+        read_jury(logs / "judgepanel-0.1.jsonl", judges=judges)
+
+
+def test_a_folder_that_cannot_be_listed_is_refused(tmp_path, monkeypatch):
+    def vanish(*_):
+        raise FileNotFoundError
+
+    monkeypatch.setattr(Path, "rglob", vanish)
+    with pytest.raises(VotesError, match="cannot be read"):
+        read_jury(tmp_path)

@@ -1,3 +1,5 @@
+import json
+
 import pandas as pd
 
 from unelisa.jury import read_jury
@@ -79,3 +81,31 @@ def test_two_labels_in_one_record_must_be_chosen(refuse):
     for other in ("verdict", "Label"):
         line = f'{{"item": 1, "judge": "x", "label": "good", "{other}": "bad"}}'
         assert "choose one of them" in refuse(line)
+
+
+def test_two_items_in_one_record_must_be_chosen(refuse):
+    line = '{"item": 1, "Item": 2, "judge": "x", "label": "good"}'
+    assert "both 'item' and 'Item'; rename one" in refuse(line)
+
+
+def test_what_is_not_named_is_found_by_its_usual_name(tmp_path, refuse):
+    line = '{"item": 1, "judge": "x", "label": "good", "score": 1, "system": "s", "gold": "bad"}'
+    path = tmp_path / "log.jsonl"
+    path.write_text(line)
+    jury = read_jury(path, label="label")
+    assert (jury.items.tolist(), jury.voters.tolist()) == (["1"], ["x"])
+    assert (jury.systems, jury.gold) == ({"1": "s"}, {"1": "bad"})
+    path.write_text(line.replace(', "gold": "bad"', ""))
+    assert read_jury(path, score="score").classes == ("fail", "pass")
+    assert "both 'label' and 'score'" in refuse(line, item="item")
+    assert "it has no field of judges" in refuse('{"item": 1, "x": "good"}', label="x")
+
+
+def test_items_have_one_spelling(tmp_path, said):
+    names = (1, 1.0, "1", " 1 ", "1.0")
+    lines = [
+        f'{{"item": {json.dumps(x)}, "judge": "j{k}", "label": 1}}' for k, x in enumerate(names)
+    ]
+    path = tmp_path / "log.jsonl"
+    path.write_text("\n".join(lines))
+    assert {item for item, _ in said(path)} == {"1"}

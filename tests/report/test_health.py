@@ -146,6 +146,13 @@ def test_numbers_of_few_patients_are_not_on_the_page(rules):
     assert texts["one code", NASTY] == "50%"
     page = render_rules(rules)
     assert f"they disagree on fewer than {FEWEST_SHOWN}" in page
+    hidden = {
+        **rules,
+        "disagree": None,
+        "overlap": {a: dict.fromkeys(rules["overlap"]) for a in rules["overlap"]},
+    }
+    assert {cell["text"] for cell in draw_shares(hidden)["cells"]} == {"", "few"}
+    assert "they disagree on" not in render_rules(hidden)
     small = {**rules, "flagged": {**rules["flagged"], "drug": 3}}
     assert draw_shares(small)["cells"][6]["text"] == "few"
     few = f"fewer than {FEWEST_SHOWN}"

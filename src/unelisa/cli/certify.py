@@ -1,5 +1,6 @@
 """`unelisa certify`: the labels that can be given automatically, with a guarantee."""
 
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -152,7 +153,7 @@ def _check(certificate: Path, files: Sequence[Path]) -> None:
     facts = read_certificate(certificate)
     try:
         table = pd.read_csv(files[0], dtype=str, keep_default_na=False)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError, zlib.error) as error:
         raise VotesError(f"{files[0].name} cannot be read as a CSV file of labels") from error
     if missing := [name for name in LABELED if name not in table]:
         raise VotesError(f"{files[0].name} has no column {missing[0]}")

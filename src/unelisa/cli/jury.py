@@ -120,11 +120,12 @@ def jury(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         show_without_labels(found, run)
         return
     model = options.build_method(options.DEFAULT_METHOD, 0, jobs)
-    y = panel.gold or None if gold is None else read_gold(gold, panel).as_gold()
+    random = gold_drawn == RANDOM
+    y = panel.gold or None if gold is None else read_gold(gold, panel, random=random).as_gold()
     check_drawn(gold_drawn, panel, y)
     seconds, notes = fit_model(model, panel, y)
     judged = Judged.of(model, panel)
-    how = jobs, show_items, gold_drawn == RANDOM
+    how = jobs, show_items, random
     data = _describe(model, judged, panel, y, how) | describe_means(found, cut)
     with busy("writing"), run.files() as files:
         files.write_labels(out, judged)

@@ -28,9 +28,9 @@ from unelisa.ehr.rules.atlas import CohortDefinition, read_definition
 from unelisa.ehr.rules.definition import Rule, parse_rule
 from unelisa.ehr.rules.evaluation import QUANTITIES, evaluate_rules
 from unelisa.ehr.rules.members import find_members, list_rows
+from unelisa.ehr.rules.overlap import describe_overlap
 from unelisa.ehr.rules.patterns import (
     LARGEST_TABLE,
-    describe_overlap,
     draw_by_pattern,
     evaluate_patterns,
     read_patterns,
@@ -183,7 +183,7 @@ def export_figures(
         share = (true + n - flagged - cleared) / n
         plain = ["" if make_plain(x) is None else round(x, 4) for x in (*known, share)]
         if 0 < min(flagged, n - flagged) < FEWEST_SHOWN:  # the others would tell how few
-            shown, plain[-1] = [""] * len(cells), ""
+            shown, plain = [""] * len(cells), [""] * len(plain)
         rows.append([row["rule"], "EV", *plain[:-1], *shown, plain[-1]])
     return header, rows
 
@@ -287,6 +287,7 @@ def _finish(
     rows = [
         {key: make_plain(value) for key, value in row.items()} for row in figures.to_dict("records")
     ]
+    rows = blank_few(rows, outcome.facts)
     with run.files() as files:
         files.write_csv(
             out, list(figures), (["" if x is None else x for x in one.values()] for one in rows)
@@ -309,11 +310,26 @@ def _finish(
 
 
 def hide_few(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return facts for programs, in which numbers from 1 to 9 of flagged patients are absent."""
+    """Return facts for programs without the sizes of rules that show fewer than 10 patients."""
     if "flagged" not in facts:
         return facts
-    few = range(1, FEWEST_SHOWN)
-    return {**facts, "flagged": {k: None if n in few else n for k, n in facts["flagged"].items()}}
+    few = find_few(facts)
+    sizes = {k: None if k in few else size for k, size in facts["flagged"].items()}
+    return {**facts, "flagged": sizes}
+
+
+def find_few(facts: dict[str, Any]) -> set[str]:
+    """Return the rules that flag from 1 to 9 patients, or all but so many."""
+    n, few = facts.get("patients", 0), range(1, FEWEST_SHOWN)
+    return {k for k, size in facts.get("flagged", {}).items() if size in few or n - size in few}
+
+
+def blank_few(rows: list[dict[str, Any]], facts: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return rows without the figures of rules of few patients, whom they would show."""
+    few = find_few(facts)
+    empty: dict[str, Any] = {q + end: None for q in QUANTITIES for end in ("", "_low", "_high")}
+    empty["reason"] = f"fewer than {FEWEST_SHOWN} patients are flagged, or are not"
+    return [row | empty if row["rule"] in few else row for row in rows]
 
 
 def sum_up(rows: Sequence[dict[str, Any]], outcome: Outcome) -> tuple[str, str, str]:
@@ -339,7 +355,9 @@ def _draw(patients: Patients, n: int, seed: int) -> Iterator[tuple[Any, ...]]:
 def show_figures(screen: Console, rows: Sequence[dict[str, Any]], facts: dict[str, Any]) -> None:
     """Print the figures of each rule with their intervals, and why some are missing."""
     if "patients" in facts:
-        summary = f"{facts['patients']:,} patients; the rules disagree on {facts['disagree']:,}"
+        summary = f"{facts['patients']:,} patients"
+        if facts["disagree"] is not None:
+            summary += f"; the rules disagree on {facts['disagree']:,}"
         screen.print(Text(summary, "bold"))
     names = {key: width for key, width in (("site", 16), ("rule", 24)) if key in rows[0]}
     cells = [

@@ -54,11 +54,12 @@ SOURCES: dict[str, ModuleType] = {
 }
 # what is read in a folder: one of these kinds
 _FOLDERS = {
-    "Arrow": ("*.arrow",),
-    "Parquet": ("*.parquet",),
-    "JSON": ("*.eval", "*.json", "*.jsonl", "*.json.gz", "*.jsonl.gz"),
-    "CSV": ("*.csv", "*.csv.gz"),
+    "Arrow": (".arrow", ".feather"),
+    "Parquet": (".parquet",),
+    "JSON": (".eval", ".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz"),
+    "CSV": (".csv", ".csv.gz"),
 }
+_OTHERS = (".tsv", ".txt", ".xlsx", ".zip", ".zst", ".bz2", ".xz")  # that may hold logs
 _KINDS = ("item", "judge", "label", "score", "system")  # of columns that can be named
 _ABOUT = frozenset(("dataset_info.json", "state.json"))  # beside the Arrow files of `datasets`
 
@@ -114,7 +115,10 @@ def read_logs(paths: Any, **options: Unpack[Options]) -> Logs:
         raise ModelError(f"there is no source {str(source)[:60]!r}; choose {', '.join(SOURCES)}")
     if cut is not None and not (isinstance(cut, int | float) and abs(cut) < float("inf")):
         raise ModelError("cut must be a finite number, the lowest score that passes")
-    panel, sources = Panel(cut, options.get("question"), options.get("judges")), []
+    judges = options.get("judges")
+    if isinstance(judges, str) or not isinstance(judges, Iterable | None):
+        raise ModelError("judges must be a list of names")
+    panel, sources = Panel(cut, options.get("question"), judges), []
     with limit_memory(options.get("memory")):
         for name, records in _list_inputs(paths, named):
             sources.append(_collect(panel, records, name, source))
@@ -203,34 +207,49 @@ def _list_inputs(paths: Any, named: Mapping[str, str]) -> Iterator[tuple[str, It
         rows = frame.select(_choose_columns(frame.columns, "the table", named))
         yield "the table", _rename(rows.iter_rows(named=True), named)
         return
-    given = [paths] if isinstance(paths, str | Path) else list(paths)
-    if not given:
-        raise VotesError("there is no log to read; name at least one file")
-    for path in given:
-        for file in _list_files(Path(path)):
+    for path in _list_paths(paths):
+        for file in _list_files(path):
             yield file.name, _rename(_open_records(file, named), named)
 
 
+def _list_paths(paths: Any) -> list[Path]:
+    given = [paths] if isinstance(paths, str | Path) else paths
+    given = list(given) if isinstance(given, Iterable) and not isinstance(given, bytes) else [given]
+    odd = next((path for path in given if not isinstance(path, str | Path)), "")
+    if not isinstance(odd, str):
+        kind = type(odd).__name__
+        raise VotesError(f"logs are a file, a folder, a list of them or a data frame, found {kind}")
+    if not given:
+        raise VotesError("there is no log to read; name at least one file")
+    return [Path(path) for path in given]
+
+
 def _list_files(path: Path) -> list[Path]:
+    """Return a file, or those of one kind in a folder; say which others may be logs."""
     check_readable(path)
     if not path.is_dir():
         return [path]
+    with reading(path):
+        every = sorted(path.rglob("*"))
     found = {
-        kind: sorted({file for pattern in patterns for file in path.rglob(pattern)})
-        for kind, patterns in _FOLDERS.items()
+        kind: [file for file in every if file.name.lower().endswith(endings)]
+        for kind, endings in _FOLDERS.items()
     }
     if found["Arrow"]:
         found["JSON"] = [file for file in found["JSON"] if file.name not in _ABOUT]
-    beside = found.pop("CSV") if found["JSON"] else []  # often gold labels
+    unread = [file for file in every if file.name.lower().endswith(_OTHERS)]
+    if found["JSON"]:
+        unread += found.pop("CSV")  # often gold labels
     kinds = [kind for kind, files in found.items() if files]
     if len(kinds) > 1:
         listed = " and ".join(f"{len(found[kind])} of {kind}" for kind in kinds)
         raise VotesError(f"{path.name} holds logs of several kinds, {listed}; name the files")
     if not kinds:
         raise VotesError(f"{path.name} is a folder without logs; name the files")
-    if beside:
-        listed = f"the CSV files in {path.name} were not read; name them to read them"
-        warn_user(listed, VotesWarning)
+    if unread:
+        endings = ", ".join(sorted({file.suffix.lower() for file in unread}))
+        listed = f"{len(unread)} of the files in {path.name} were not read ({endings})"
+        warn_user(f"{listed}; name them to read them", VotesWarning)
     for file in found[kinds[0]]:
         check_readable(file)
     return found[kinds[0]]
@@ -244,7 +263,14 @@ def _rename(records: Iterator[Record], named: Mapping[str, str]) -> Iterator[Rec
         missing = [name for name in named.values() if name not in record]
         if missing:
             raise VotesError(f"it has no field {missing[0][:60]!r} ({_list_fields(list(record))})")
-        yield {kind: record[name] for kind, name in named.items()}
+        fields = long_records.choose_fields(tuple(record), named)
+        if lacking := [kind for kind in ("item", "judge") if kind not in fields]:
+            listed = _list_fields(list(record))
+            raise VotesError(
+                f"it has no field of {lacking[0]}s ({listed}); name it",
+                *(Hint(x, "NAME") for x in lacking),
+            )
+        yield {kind: record[name] for kind, name in fields.items()}
 
 
 def _open_records(path: Path, named: Mapping[str, str]) -> Iterator[Record]:
@@ -322,7 +348,7 @@ def _choose_columns(names: Sequence[str], file: str, named: Columns) -> list[str
         missing = [name for name in named.values() if name not in names]
         if missing:
             raise VotesError(f"{file} has no column {missing[0][:60]!r}")
-        return list(dict.fromkeys(named.values()))
+        return list(dict.fromkeys(long_records.choose_fields(tuple(names), named).values()))
     record = dict.fromkeys(names)
     if long_records.fits(record):
         return [name for name in names if name.lower() in long_records.COLUMNS]

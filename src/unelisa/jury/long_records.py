@@ -1,6 +1,7 @@
 """One record per verdict: item, judge, label, as judgepanel and tables of `datasets` have them."""
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +20,7 @@ _QUESTIONS = ("criterion", "dimension", "question_name")
 _TASKS = ("dataset", "suite", "task_name")
 _GOLD = ("gold", "truth", "ground_truth", "gold_label")
 _KINDS = (_ITEMS, _JUDGES, (*_LABELS, *_SCORES), _SYSTEMS, _GOLD, _QUESTIONS, _TASKS)
+_WRITTEN = ("item", "judge", "label", "system", "gold", "criterion", "dataset")  # where renamed
 COLUMNS = frozenset(name for names in _KINDS for name in names)
 
 
@@ -42,6 +44,17 @@ def read(records: Iterable[Record]) -> Iterator[Verdict]:
             yield Verdict(item, None, gold, system, asked, task)
 
 
+def choose_fields(keys: tuple[str, ...], named: Mapping[str, str]) -> dict[str, str]:
+    """Return the field of each kind: the one that was named, else the one with a usual name."""
+    free = tuple(key for key in keys if key not in named.values())
+    if not named.keys() & {"label", "score"}:
+        _refuse_two(free)
+    usual = dict(zip(_WRITTEN, _find_keys(free), strict=True))
+    if "score" in named:
+        usual["label"] = None
+    return {kind: name for kind, name in usual.items() if name is not None} | dict(named)
+
+
 def _pair(judge: Any, mark: Any) -> Iterator[tuple[Any, Any]]:
     """Yield judges and marks; of an item's row with lists, those at the same place."""
     if not isinstance(judge, list | tuple) or not isinstance(mark, list | tuple):
@@ -63,7 +76,7 @@ def _find_keys(
 
 
 def _refuse_two(keys: tuple[str, ...]) -> None:
-    """Raise `VotesError` if a record has two marks: labels, in one case or two, or a score too."""
+    """Raise `VotesError` if a record has two marks, such as a label and a score, or two items."""
     mark = _find_keys(keys)[2]
     found = [mark, *(key for key in keys if key != mark and key.lower() in (*_MARKS, *_SCORES))]
     if len(found) > 1 and str(mark).lower() in _LABELS:
@@ -71,3 +84,7 @@ def _refuse_two(keys: tuple[str, ...]) -> None:
             f"the records have both {found[0]!r} and {found[1]!r}; choose one of them",
             *(Hint("label", name) for name in found[:2]),
         )
+    written = Counter(key.lower() for key in keys)
+    twins = [key for key in keys if written[key.lower()] > 1 and key.lower() in COLUMNS]
+    if twins:
+        raise VotesError(f"the records have both {twins[0]!r} and {twins[1]!r}; rename one")

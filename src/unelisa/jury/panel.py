@@ -19,7 +19,7 @@ from unelisa.jury.systems import LEAST_JUDGES, Truth, describe_systems, shift_me
 from unelisa.jury.verdicts import Jury
 from unelisa.latent.trust import match_factor
 from unelisa.outputs import make_plain
-from unelisa.sources.labels import KnownLabels, LabelTable, read_labels
+from unelisa.sources.labels import RANDOM, KnownLabels, LabelTable, read_labels
 from unelisa.votes import Votes
 from unelisa.votes.coding import encode_classes
 
@@ -309,9 +309,15 @@ class GradeTable(LabelTable):
         return named if named is not None and named in self.coding else label
 
 
-def read_gold(path: str | Path, jury: Jury) -> KnownLabels:
+class RandomGrades(GradeTable):
+    """Gold labels of items that a review drew at random; others that it holds are left out."""
+
+    kept = RANDOM
+
+
+def read_gold(path: str | Path, jury: Jury, *, random: bool = False) -> KnownLabels:
     """Return the gold labels in a file, matched to the items of a panel by name."""
-    return read_labels(path, jury, GradeTable)
+    return read_labels(path, jury, RandomGrades if random else GradeTable)
 
 
 def read_gold_codes(jury: Jury, gold: Any) -> NDArray[np.int8]:

@@ -15,7 +15,7 @@ from unelisa.memory import refuse_beyond
 from unelisa.votes import Votes
 from unelisa.votes.assembly import LongVotes, assemble_long
 from unelisa.votes.coding import CodingChoice
-from unelisa.votes.columns import Column, Label, Names
+from unelisa.votes.columns import Column, Label, Names, spell_name
 
 VERDICT_BYTES, NAME_BYTES = 80, 300  # of memory at the peak, roughly: per verdict, per name
 CHECKED = 1 << 16  # verdicts between two checks of the memory
@@ -339,11 +339,9 @@ def _sort_names(names: list[str], codes: Any) -> Names:
 
 def read_name(name: Any, whose: str) -> str:
     """Return the name of an item, a judge or a system as text, or raise `VotesError`."""
-    if isinstance(name, float) and name.is_integer():
-        name = int(name)
     if isinstance(name, bool) or not isinstance(name, str | int | float) or name != name:  # noqa: PLR0124 - NaN
         raise VotesError(f"the name of {whose} is missing or is neither text nor a number")
-    text = str(name).strip()
+    text = spell_name(name)
     if not text or "\0" in text or is_torn(text):
         raise VotesError(f"the name of {whose} is empty, or holds null bytes or half characters")
     return text

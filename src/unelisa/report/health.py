@@ -174,10 +174,12 @@ def draw_shares(facts: Facts) -> Facts:
 
 
 def _write_share(share: float | None, patients: int) -> str:
-    both = 0 if share is None else round(share * patients)
     if not patients:
         return "\u2013"
-    if 0 < both < FEWEST_SHOWN or patients < FEWEST_SHOWN:
+    if share is None or patients < FEWEST_SHOWN:
+        return "few"
+    both = round(share * patients)
+    if 0 < both < FEWEST_SHOWN:
         return "few"
     if 0 < patients - both < FEWEST_SHOWN:
         return "nearly all"

@@ -3,16 +3,18 @@ import pandas as pd
 import pytest
 
 from unelisa.ehr.counts import FEWEST_SHOWN
-from unelisa.ehr.rules.patterns import (
+from unelisa.ehr.rules.overlap import (
     describe_overlap,
+    find_families,
+    list_implications,
+    measure_overlap,
+)
+from unelisa.ehr.rules.patterns import (
     draw_by_pattern,
     evaluate_patterns,
-    find_families,
     find_obstacle,
     fit_patterns,
-    list_implications,
     list_patterns,
-    measure_overlap,
     read_patterns,
     suppress_counts,
     tabulate_patterns,
@@ -177,15 +179,29 @@ def test_a_chain_of_rules_has_no_arrow_past_the_next_one_and_copies_point_at_eac
 
 
 def test_small_patterns_and_rules_of_nobody_are_not_numbers():
-    flags = np.zeros((200, 3), dtype=bool)
-    flags[:40, 0] = flags[38:91, 1] = True
-    found = describe_overlap(["a", "b", "nobody"], flags)
-    assert found["flagged"] == {"a": 40, "b": 53, "nobody": 0}
-    assert found["disagree"] == 90  # and not 40 + 53 - 2, which would tell the two patients
-    assert found["overlap"]["nobody"] == {"a": None, "b": None, "nobody": None}
-    assert found["overlap"]["a"]["b"] is None  # two patients
+    flags = np.zeros((2000, 3), dtype=bool)
+    flags[:400, 0] = flags[392:925, 1] = True
+    flags[300:350, 2] = flags[700:790, 2] = flags[1500:1600, 2] = True
+    found = describe_overlap(["a", "b", "c"], flags)
+    assert found["flagged"] == {"a": 400, "b": 533, "c": 240}
+    assert found["disagree"] == 1020  # of 1,025
+    assert found["overlap"]["a"]["b"] is found["overlap"]["b"]["a"] is None  # eight patients
     assert found["overlap"]["b"]["b"] == 1
     by_rules = {tuple(one["rules"]): one["patients"] for one in found["patterns"]}
-    assert by_rules == {("b",): 50, ("a",): 30, ("a", "b"): None}
-    assert FEWEST_SHOWN > 2
+    assert by_rules["b",] == 430
+    assert by_rules["a", "b"] is None
     assert found["families"] == found["within"] == []
+    nobody = describe_overlap(["a", "nobody"], flags[:, :2] & np.array([True, False]))
+    assert nobody["overlap"]["nobody"] == {"a": None, "nobody": None}
+
+
+@pytest.mark.parametrize("alone", range(1, FEWEST_SHOWN))
+def test_no_small_pattern_can_be_worked_out(alone):
+    def publish(alone, both, other):
+        flags = np.zeros((300, 2), dtype=bool)
+        flags[: alone + both, 0] = flags[alone : alone + both + other, 1] = True
+        return describe_overlap(["a", "b"], flags)
+
+    found = publish(alone, 45, 54)
+    tables = [(k, 45 + alone - k, 54 - alone + k) for k in range(1, FEWEST_SHOWN)]
+    assert sum(publish(*table) == found for table in tables) > 2  # one before

@@ -1,12 +1,11 @@
-"""How rules overlap, and what sites' tables of their patterns say of them.
+"""What sites' tables of the patterns of rules say of them.
 
 A pattern is a combination of k rules; a site's table has its 2^k counts. Hui and Walter (1980):
 
     E n_c = N_A (pi_A prod_r S_r(c_r) + (1 - pi_A) prod_r F_r(c_r))
 
 at site A with prevalence pi_A, sensitivity S_r(1) and specificity F_r(0). EM replaces a suppressed
-count ("<10") by its expectation: Poisson, at least 1, below the threshold. Rules of which one
-contains the other are a family.
+count ("<10") by its expectation: Poisson, at least 1, below the threshold.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,6 +19,7 @@ from scipy.special import chdtrc, gammaln, ndtri
 from unelisa.ehr.charts import ChartSample
 from unelisa.ehr.counts import FEWEST_SHOWN
 from unelisa.ehr.rules.evaluation import QUANTITIES
+from unelisa.ehr.rules.overlap import find_families
 from unelisa.errors import ModelError, ReliabilityWarning, VotesError, warn_user
 
 if TYPE_CHECKING:
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-IMPLIED = 0.99  # of a rule's patients within another: they are one family
-COMMON = 0.9  # a rule that flags more of all patients contains others by chance
-MOST_PATTERNS = 15  # that are described
 COUNT = "patients"  # the column of counts
 MOST_RULES = 12
 LARGEST_TABLE = 1_000_000  # bytes: 4,096 patterns take 200,000
@@ -357,92 +354,6 @@ def _tabulate(
             estimates = dict(zip(names, figures.tolist(), strict=True))
             rows.append({**row, **estimates, "reason": "" if r in found else obstacle})
     return pd.DataFrame(rows)
-
-
-def measure_overlap(flags: Flags) -> Floats:
-    """Return the share of each rule's patients (rows) whom each rule (columns) flags, or NaN."""
-    weights = flags.astype(np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(weights.T @ weights / weights.sum(axis=0)[:, None])
-
-
-def _hide_small(shares: Floats, flagged: NDArray[np.integer]) -> Floats:
-    """Return shares in whole percents; NaN where few patients are inside or outside of a rule."""
-    inside = np.rint(np.nan_to_num(shares) * flagged[:, None])
-    outside = flagged[:, None] - inside
-    small = [(part > 0) & (part < FEWEST_SHOWN) for part in (inside, outside)]
-    return np.where(small[0] | small[1], np.nan, np.round(shares, 2))
-
-
-def _find_within(patterns: Flags, counts: Floats) -> Flags:
-    """Return whether a rule (row) is within another one (column), or a copy of it."""
-    weights = counts[:, None] * patterns
-    both, alone = patterns.T.astype(float) @ weights, weights.sum(axis=0)
-    within = both / np.maximum(alone, 1e-12)[:, None] >= IMPLIED
-    rare = alone <= COMMON * counts.sum()
-    return np.asarray((within & rare[None, :]) | (within & within.T))
-
-
-def find_families(patterns: Flags, counts: Floats) -> list[int]:
-    """Return the family of each rule: rules that contain or repeat one another are in one."""
-    tied = _find_within(patterns, counts)
-    family = list(range(patterns.shape[1]))
-    for r, s in np.argwhere(tied | tied.T):
-        old, new = max(family[r], family[s]), min(family[r], family[s])
-        family = [new if one == old else one for one in family]
-    return family
-
-
-def list_implications(patterns: Flags, counts: Floats) -> list[tuple[int, int]]:
-    """Return pairs (r, s) of rules: r is within s, and no third rule stands between them."""
-    within = _find_within(patterns, counts)
-    np.fill_diagonal(within, False)
-    strictly = within & ~within.T
-    between = strictly.astype(int) @ strictly.astype(int) > 0
-    return [(int(r), int(s)) for r, s in np.argwhere(within & ~between)]
-
-
-def describe_overlap(names: Sequence[str], flags: Flags) -> dict[str, Any]:
-    """Return how many patients each rule flags, and how the rules overlap, as plain values.
-
-    No small number of patients follows from these: what is below `FEWEST_SHOWN`, inside or outside,
-    is None, shares are whole percents and other numbers multiples of it.
-    """
-    shares = _hide_small(measure_overlap(flags), flags.sum(axis=0))
-    patterns, counts = np.unique(flags, axis=0, return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    families = np.array(find_families(patterns, counts.astype(np.float64)))
-    pairs = list_implications(patterns, counts.astype(np.float64))
-    shown = [k for k in order if patterns[k].any()][:MOST_PATTERNS]
-    return {
-        "patients": len(flags),
-        "flagged": dict(zip(names, flags.sum(axis=0).tolist(), strict=True)),
-        "disagree": _round_down((flags.any(axis=1) & ~flags.all(axis=1)).sum()),
-        "overlap": {
-            name: {
-                other: float(x) if np.isfinite(x) else None
-                for other, x in zip(names, row, strict=True)
-            }
-            for name, row in zip(names, shares, strict=True)
-        },
-        "families": [
-            [names[int(r)] for r in np.flatnonzero(families == k)]
-            for k in np.unique(families)
-            if (families == k).sum() > 1
-        ],
-        "within": [[names[r], names[s]] for r, s in pairs],
-        "patterns": [
-            {
-                "rules": [names[int(r)] for r in np.flatnonzero(patterns[k])],
-                "patients": _round_down(counts[k]) or None,
-            }
-            for k in shown
-        ],
-    }
-
-
-def _round_down(n: Any) -> int:
-    return int(n) // FEWEST_SHOWN * FEWEST_SHOWN
 
 
 def draw_by_pattern(flags: Flags, n: int, rng: np.random.Generator) -> ChartSample:
