@@ -3,7 +3,7 @@
 A row of results has the key `code`: the hash of the functions, classes and constants of this
 repository that its roots use, directly or through others. Comments, docstrings, annotations,
 messages, imports and the file that a definition stands in do not enter; neither do the rooms in
-`APART`, which read, write and show. A row whose hash differs from that of the present code is
+`APART`, which read, write and show, or hold votes in Dask. A row whose hash differs from that of the present code is
 stale.
 """
 
@@ -34,6 +34,8 @@ APART = (
     "unelisa.report",
     "unelisa.schema",
     "unelisa.storage",
+    "unelisa.votes.partitioned",
+    "unelisa.votes.shuffled",
     "studies.records",
 )
 REGISTRY = "AGGREGATORS"  # leads to every method: a row's own method is a root instead

@@ -7,7 +7,7 @@ from scipy.special import gammaln, softmax
 
 import naive_sampling
 from small_models import SEEDS, random_ising, star, with_edges
-from unelisa.errors import ConvergenceWarning, VotesWarning
+from unelisa.errors import ConvergenceWarning, ModelError, VotesError, VotesWarning
 from unelisa.paper.conditions import (
     approximate_edges,
     check_assumptions,
@@ -210,3 +210,19 @@ def test_without_regressions_the_paper_s_are_fitted():
         estimate_assumptions(votes), estimate_assumptions(votes, fitted), strict=True
     ):
         assert np.array_equal(ours, same)
+
+
+@pytest.mark.parametrize(
+    ("edges", "voter", "votes", "words"),
+    [
+        (np.zeros((3, 4)), 0, None, "edges must be p x p"),
+        (np.eye(3), 0, None, "zero diagonal"),
+        (np.triu(np.ones((3, 3)), 1), 0, None, "symmetric"),
+        (np.full((3, 3), np.nan), 0, None, "finite"),
+        (np.zeros((3, 3)), -1, None, "voter must be in 0..2"),
+        (np.zeros((3, 3)), 0, np.eye(4, dtype=np.int8) * 2 - 1, "those of the 3 voters"),
+    ],
+)
+def test_what_has_no_fisher_information_is_refused(edges, voter, votes, words):
+    with pytest.raises((ModelError, VotesError), match=words):
+        fisher_information(edges, voter, votes)

@@ -76,3 +76,16 @@ def test_what_is_wrong_with_a_long_table_is_said():
         ue.Votes.of(dd.from_pandas(long[:0], npartitions=1))
     with pytest.raises(VotesError, match=r"pass Votes.of\(table\)"):
         ue.MajorityVote().fit([[1, -1], [-1, 1]]).predict(dd.from_pandas(long, npartitions=1))
+
+
+def test_items_have_one_spelling_before_they_are_shuffled():
+    items, said = ["1", "1.0", "2", " 1", "3", "2"], ["a", "b"] * 60
+    frame = pd.DataFrame({"item": items * 20, "voter": [f"v{k}" for k in range(120)], "vote": said})
+    there = ue.Votes.of(dd.from_pandas(frame, npartitions=3))
+    assert sorted(there.items) == ue.Votes.of(frame).items.tolist() == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("kept", ["first", "last"])
+def test_the_order_of_rows_is_not_guessed(kept):
+    with pytest.raises(VotesError, match="needs the order of the rows"):
+        ue.Votes.of(dd.from_pandas(draw_long(2), npartitions=3), duplicates=kept)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
-from unelisa.errors import ConvergenceWarning, VotesWarning, warn_user
+from unelisa.errors import ConvergenceWarning, ModelError, VotesError, VotesWarning, warn_user
 from unelisa.paper.ising import Ising, linear, log_weights
 from unelisa.paper.neighborhood import Neighborhoods, select_neighborhoods
 from unelisa.votes import Votes
@@ -129,8 +129,17 @@ def fisher_information(edges: Floats, voter: int, votes: Any = None) -> Floats:
     >>> ue.fisher_information(np.zeros((3, 3)), 0).round(12).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
+    edges, p = np.asarray(edges, dtype=np.float64), len(edges)
+    alike = edges.shape == (p, p) and np.allclose(edges, edges.T) and not np.diag(edges).any()
+    if not (alike and np.isfinite(edges).all()):
+        raise ModelError("edges must be p x p, finite and symmetric, with a zero diagonal")
+    if voter not in range(p):
+        raise ModelError(f"voter must be in 0..{p - 1}, found {voter!r}")
     if votes is not None:
-        table = Votes.accept(votes).blocks.table("the Fisher information of the votes")
+        votes = Votes.accept(votes)
+        if votes.n_voters != p or len(votes.classes) > 2:
+            raise VotesError(f"votes must be those of the {p} voters of edges, in two classes")
+        table = votes.blocks.table("the Fisher information of the votes")
         return _average(table, voter, edges[voter])[0]
     density = softmax(log_weights(np.zeros(len(edges)), edges))
     curvature = 1 - np.tanh(linear(0.0, edges[voter])) ** 2

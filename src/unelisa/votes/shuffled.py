@@ -33,7 +33,12 @@ def read_long(
     table: Any, columns: Sequence[str], coding: CodingChoice, duplicates: Duplicates
 ) -> Assembled:
     """Return the votes of a long Dask frame with these columns of items, voters and votes."""
-    rows = table[list(columns)].shuffle(columns[0]).to_delayed()
+    if duplicates in ("first", "last"):
+        raise VotesError(
+            f"duplicates={duplicates!r} needs the order of the rows, which a shuffle of Dask does not "
+            "keep: use 'refuse' or 'drop', or read the table in memory"
+        )
+    rows = _spell_items(table[list(columns)], columns[0]).shuffle(columns[0]).to_delayed()
     client = active_client()
     parts = list(rows) if client is None else client.compute(list(rows))
     lists = [submit(_list_part, part, list(columns)) for part in parts]
@@ -52,6 +57,19 @@ def read_long(
     lengths = gather([submit(len, block) for block in blocks])
     held = SparsePartitions(blocks, lengths, len(voters))
     return Assembled(held, np.concatenate(items), voters, settled)
+
+
+def _spell_items(table: Any, item: str) -> Any:
+    """Return the table with one spelling of each item, which is what the shuffle compares."""
+    if table[item].dtype.kind in "iu":
+        return table
+    spelled = table._meta.assign(**{item: table._meta[item].astype("string")})
+    return table.map_partitions(_spell_part, item, meta=spelled)
+
+
+def _spell_part(part: Any, item: str) -> Any:
+    names = read_names(as_frame(part).get_column(item)).as_text()  # type: ignore[union-attr]
+    return part.assign(**{item: names.rows()}).astype({item: "string"})
 
 
 def _list_part(part: Any, columns: list[str]) -> LongVotes:
