@@ -3,8 +3,8 @@
 A row of results has the key `code`: the hash of the functions, classes and constants of this
 repository that its roots use, directly or through others. Comments, docstrings, annotations,
 messages, imports and the file that a definition stands in do not enter; neither do the rooms in
-`APART`, which read, write and show, or hold votes in Dask. A row whose hash differs from that of the present code is
-stale.
+`APART`, which read, write and show, or hold votes in Dask. A row whose hash differs from that of
+the present code is stale.
 """
 
 import ast

@@ -35,8 +35,8 @@ def read_long(
     """Return the votes of a long Dask frame with these columns of items, voters and votes."""
     if duplicates in ("first", "last"):
         raise VotesError(
-            f"duplicates={duplicates!r} needs the order of the rows, which a shuffle of Dask does not "
-            "keep: use 'refuse' or 'drop', or read the table in memory"
+            f"duplicates={duplicates!r} needs the order of the rows, which Dask does not keep: "
+            "use 'refuse' or 'drop', or read the table in memory"
         )
     rows = _spell_items(table[list(columns)], columns[0]).shuffle(columns[0]).to_delayed()
     client = active_client()
