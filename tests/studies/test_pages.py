@@ -42,6 +42,16 @@ def test_the_default_beside_crowd_kit_is_what_was_measured(name):
     assert_shown("scaling", name, scaling.DEFAULT_PARTS[name](load("default")))
 
 
+def test_the_default_on_a_gpu_is_what_was_measured():
+    (found,) = load("latent_gpu")["sizes"]
+    page = " ".join((ROOT / "docs" / "scaling.md").read_text(encoding="utf-8").split())
+    near, far = "fitted in {:.1f} s and labeled in {:.2f} s", "take {:.1f} s and {:.1f} s"
+    assert near.format(found["fit_seconds"], found["predict_seconds"]) in page
+    assert far.format(found["processor_fit"], found["processor_predict"]) in page
+    assert f"There {found['votes']:,} votes" in page
+    assert not found["labels_that_differ"]
+
+
 def test_both_methods_are_timed_on_the_same_votes():
     report = load("scaling")
     sizes = [[(x["items"], x["voters"]) for x in report["growth"][m]] for m in scaling.METHODS]
