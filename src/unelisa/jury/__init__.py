@@ -248,8 +248,11 @@ def _list_files(path: Path) -> list[Path]:
         raise VotesError(f"{path.name} is a folder without logs; name the files")
     if unread:
         endings = ", ".join(sorted({file.suffix.lower() for file in unread}))
-        listed = f"{len(unread)} of the files in {path.name} were not read ({endings})"
-        warn_user(f"{listed}; name them to read them", VotesWarning)
+        warn_user(
+            f"{len(unread)} of the files in {path.name} were not read ({endings}); name them to "
+            "read them",
+            VotesWarning,
+        )
     for file in found[kinds[0]]:
         check_readable(file)
     return found[kinds[0]]
