@@ -78,7 +78,7 @@ def test_a_good_model_makes_the_interval_narrower(items):
 
 
 def test_with_many_labels_the_interval_is_that_of_ppi_python():
-    reason = "ppi-python, the independent check, comes with the test extra"
+    reason = "ppi-python, the independent check, installs a package named tests: by hand only"
     ppi = pytest.importorskip("ppi_py", reason=reason)
     rng = np.random.default_rng(0)
     own = rng.random(100_000) < 0.3

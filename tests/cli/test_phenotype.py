@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 import unelisa as ue
 from unelisa.cli import app
 from unelisa.cli.phenotype_reviews import read_charts, read_reviews
+from unelisa.ehr.counts import FEWEST_SHOWN
 from unelisa.ehr.datamart import simulate_ehr
 from unelisa.ehr.omop.datamart import write_datamart
 
@@ -36,6 +37,11 @@ def config(tmp_path):
         return file
 
     return write
+
+
+def show_share(has):
+    """The share that may be shown: none of fewer than ten patients, or of all but so many."""
+    return None if any(0 < n < FEWEST_SHOWN for n in (has.sum(), (~has).sum())) else has.mean()
 
 
 def test_from_a_database_to_a_cohort(run, refused, database, drawn, tmp_path):
@@ -71,7 +77,7 @@ def test_from_a_database_to_a_cohort(run, refused, database, drawn, tmp_path):
     counts = drawn.counts.loc[labels.index]
     for group, chosen in (("cases", labels["label"] == 1), ("others", labels["label"] == 0)):
         assert groups["note_count"][group][1] == counts.loc[chosen, "note_count"].median()
-        assert groups["ICD:714.0"][group] == (counts.loc[chosen, "ICD:714.0"] > 0).mean()
+        assert groups["ICD:714.0"][group] == show_share(counts.loc[chosen, "ICD:714.0"] > 0)
     assert {"age in years", "age at the first anchor", "female"} <= set(groups)
     names = {one["feature"]: one["name"] for one in facts["features"]}
     assert names["ICD:714.0"] == "Code 714.0"
