@@ -114,8 +114,8 @@ class Wawa(WeightedMajority):
     """Voters weighted by how often they agree with the majority, like crowd-kit's Wawa.
 
     The weight of a voter is the share of its votes that agree with the majority; the score is
-    sum_s weight_s f_is / sum_s weight_s |f_is|, or with more than two classes the share of weight
-    that said each. It is not a probability, so there is no `predict_proba`.
+    ``sum_s weight_s f_is / sum_s weight_s |f_is|``, or with more than two classes the share of
+    weight that said each. It is not a probability, so there is no `predict_proba`.
 
     Where the majority is tied, crowd-kit picks one of the labels; here each of m counts 1 / m. A
     voter who gives every item the same vote has weight 0.
