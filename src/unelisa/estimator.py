@@ -196,10 +196,10 @@ def check_settings(settings: dict[str, Any]) -> None:
             raise ModelError(f"{name} must be {kind.words}, found {found}")
 
 
-def check_level(level: Any) -> None:
-    """Raise `ModelError` for an invalid level of intervals."""
-    if not isinstance(level, float) or not 0 < level < 1:
-        raise ModelError(f"level must lie between 0 and 1, found {level!r}")
+def check_level(level: Any, name: str = "level") -> None:
+    """Raise `ModelError` unless a level of intervals, or another share, lies between 0 and 1."""
+    if not is_number(level, Real, 0) or not 0 < level < 1:
+        raise ModelError(f"{name} must lie between 0 and 1, found {level!r}")
 
 
 class Kind(NamedTuple):
@@ -213,26 +213,26 @@ def _is_flag(value: Any) -> bool:
     return isinstance(value, bool | np.bool_)
 
 
-def _is_number(value: Any, kind: Any, least: float) -> bool:
+def is_number(value: Any, kind: Any, least: float) -> bool:
+    """Return whether a value is a finite number of a kind, and large enough."""
     return isinstance(value, kind) and not _is_flag(value) and bool(least <= value < np.inf)
 
 
-COUNT = Kind(lambda value: _is_number(value, Integral, 1), "a whole number of at least 1")
-AMOUNT = Kind(lambda value: _is_number(value, Real, 0), "a finite number of at least 0")
+COUNT = Kind(lambda value: is_number(value, Integral, 1), "a whole number of at least 1")
+AMOUNT = Kind(lambda value: is_number(value, Real, 0), "a finite number of at least 0")
 KINDS = {
     **dict.fromkeys(("n_starts", "max_iter", "max_groups", "n_resamples"), COUNT),
     **dict.fromkeys(("smoothing", "ridge", "tol"), AMOUNT),
     "fit_intercept": Kind(_is_flag, "True or False"),
     "orient": Kind(
-        lambda value: isinstance(value, str) or _is_number(value, Integral, -np.inf),
+        lambda value: isinstance(value, str) or is_number(value, Integral, -np.inf),
         "'majority', or a voter's name or index",
     ),
+    "seed": Kind(lambda value: is_number(value, Integral, 0), "a whole number of at least 0"),
     "n_jobs": Kind(is_number_of_jobs, NUMBER_OF_JOBS),
     "random_state": Kind(
         lambda value: (
-            value is None
-            or isinstance(value, np.random.Generator)
-            or _is_number(value, Integral, 0)
+            value is None or isinstance(value, np.random.Generator) or is_number(value, Integral, 0)
         ),
         "None, a nonnegative integer, or a generator of np.random.default_rng",
     ),

@@ -8,6 +8,7 @@ import pytest
 
 import unelisa as ue
 from unelisa.aggregators.known import add_prior, read_gold, read_prior
+from unelisa.analysis.rate import read_sample
 from unelisa.errors import VotesError, VotesWarning
 from unelisa.votes import Votes
 
@@ -57,6 +58,29 @@ def test_names_of_other_items_are_counted_not_named(form):
         assert "zoe" not in message
         assert "max" not in message
         assert ". " not in message
+
+
+@pytest.mark.parametrize(
+    "form", [dict, lambda twice: pd.Series(twice.values(), index=[n.strip() for n in twice])]
+)
+def test_two_values_for_one_item_are_refused_without_naming_it(form):
+    votes = Votes.of(WORDS)
+    assert read_gold(form({"b": "y", " b": "y", "c": "n"}), votes).tolist() == [1, 0, -1]
+    refused = "has two values for one of the items"
+    with pytest.raises(VotesError, match=f"^y {refused}") as caught:
+        read_gold(form({"b": "y", " b": "n"}), votes)
+    assert "'b'" not in str(caught.value)
+    with pytest.raises(VotesError, match=f"^prior {refused}"):
+        read_prior(form({"b": 2.0, " b": 1.0}), votes)
+    with pytest.raises(VotesError, match=f"^gold {refused}"):
+        read_sample(form({"b": "y", " b": "n"}), votes)
+
+
+@pytest.mark.parametrize("given", [5, "yes", b"y", object()], ids=lambda y: type(y).__name__)
+def test_what_is_no_list_of_labels_is_refused_in_a_sentence(given):
+    votes = Votes.of(WORDS)
+    with pytest.raises(VotesError, match=f"for each of the 3 items, found {type(given).__name__};"):
+        ue.MajorityVote().fit(votes, given)
 
 
 SPELLED = [

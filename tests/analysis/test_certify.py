@@ -179,9 +179,10 @@ def test_a_design_is_verified_and_not_believed(crowd):
     gold = {int(i): int(truth[i]) for i in drawn.places[:100]}
     for changed in (
         drawn.design.replace("seed=0", "seed=1"),
+        drawn.design.replace("share=0.4", "share=0.0"),
         drawn.design.replace("check=", "check=0"),
     ):
-        with pytest.raises(ModelError, match="drawn with another model or from other votes"):
+        with pytest.raises(ModelError, match="from other votes or by another design"):
             ue.certify(model, votes, gold, drawn=changed)
     with pytest.raises(ModelError, match="drawn must be random, by-hand or the design"):
         ue.certify(model, votes, gold, drawn="drawn seed=x")
@@ -190,6 +191,16 @@ def test_a_design_is_verified_and_not_believed(crowd):
         ue.certify(
             model, votes, gold | {int(i): int(truth[i]) for i in outside}, drawn=drawn.design
         )
+
+
+def test_a_draw_of_version_0_3_is_still_good(crowd):
+    """Its checksum was of the items alone."""
+    votes, truth, model = crowd
+    drawn = draw_gold(model, votes, 0.05, share=0.4)
+    gold = {int(i): int(truth[i]) for i in drawn.places[:200]}
+    old = f"{drawn.design.rpartition('=')[0]}=cb23d1e7c57228f3"
+    found, now = (ue.certify(model, votes, gold, drawn=text) for text in (old, drawn.design))
+    assert found.n_certified == now.n_certified > 0
 
 
 def test_items_that_were_drawn_and_skipped_count_as_wrong(crowd):
@@ -244,12 +255,56 @@ def test_what_gives_no_guarantee_is_refused(crowd):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"error": 0}, {"error": 1.0}, {"confidence": 1}, {"per": "x"}, {"loss": "x"}, {"looks": "x"}],
+    [
+        {"error": 0},
+        {"error": 1.0},
+        {"error": "5%"},
+        {"error": None},
+        {"confidence": 1},
+        {"confidence": "95%"},
+        {"per": "x"},
+        {"loss": "x"},
+        {"looks": "x"},
+        {"drawn": None},
+        {"drawn": "drawn seed=-1 above=0.5 share=0.0 check=a"},
+        {"gold": 5},
+        {"gold": None},
+        {"gold": "yes"},
+        {"gold": pd.DataFrame({"label": [1]})},
+    ],
 )
 def test_requests_without_sense_are_refused(crowd, wrong):
     votes, truth, model = crowd
-    with pytest.raises((ModelError, ValueError)):
-        ue.certify(model, votes, draw(truth, 50), **wrong)
+    name = next(iter(wrong))
+    with pytest.raises((ModelError, VotesError), match=f"^{name} "):
+        ue.certify(model, votes, **({"gold": draw(truth, 50)} | wrong))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"seed": -1}, {"seed": "a"}, {"seed": None}, {"share": "half"}, {"share": 0}]
+)
+def test_draws_without_sense_are_refused(crowd, wrong):
+    votes, _, model = crowd
+    with pytest.raises(ModelError, match=f"^{next(iter(wrong))} must be"):
+        draw_gold(model, votes, **wrong)
+
+
+@pytest.mark.parametrize("spell", [float, " {}".format, "{}.0".format])
+def test_gold_labels_and_groups_are_matched_by_one_spelling(crowd, spell):
+    votes, truth, model = crowd
+    gold = draw(truth, 300)
+    other = {spell(i): y for i, y in gold.items()}
+    found, same = (ue.certify(model, votes, one, 0.1).certificate for one in (other, gold))
+    assert found == same
+    rates, same = (ue.estimate_rate(model, votes, pd.Series(one)) for one in (other, gold))
+    assert rates.equals(same)
+    groups = {i: "ab"[i % 2] for i in range(2000)}
+    named = {spell(i): group for i, group in groups.items()}
+    rates, same = (
+        certify_rates(model, votes, other, named),
+        certify_rates(model, votes, gold, groups),
+    )
+    assert rates.equals(same)
 
 
 def test_a_loaded_model_that_was_fitted_to_gold_labels_is_refused(crowd, tmp_path):
@@ -356,7 +411,7 @@ def test_a_good_cohort_is_certified_and_says_from_what():
 def test_what_is_no_cohort_is_refused():
     with pytest.raises(ModelError, match="no flagged patient"):
         certify_cohort({}, {})
-    with pytest.raises(ModelError, match="error must be a share"):
+    with pytest.raises(ModelError, match="error must lie between 0 and 1"):
         certify_cohort({"p": 1}, {"p": 1}, 1.0)
     with pytest.raises(VotesError, match="must be 0 or 1"):
         certify_cohort({"p": 1}, {"p": "case"})

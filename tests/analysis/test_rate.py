@@ -276,7 +276,7 @@ def test_votes_that_cannot_tell_give_a_warning(method, draw):
     ("gold", "sentence"),
     [
         ({"x": 1, 3: 1}, "1 of the 2 items with gold labels are not among the votes"),
-        ({3: 1, 4: 7}, "in row 5 of gold"),
+        ({3: 1, 4: 7}, "in row 2 of gold"),
         ({}, "gold has no label"),
         ([1, None], "gold must hold one label or a missing value for each of the 600 items"),
     ],

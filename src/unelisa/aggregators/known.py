@@ -1,6 +1,6 @@
 """Gold labels, prior log-odds, stated shares of the classes, and what `update` needs of a fit."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -39,12 +39,12 @@ def read_gold(y: Any, votes: Votes, name: str = "y") -> NDArray[np.int8]:
 
 def list_labels(y: Any, n: int, whose: str, name: str = "y") -> tuple[Column, dict[Label, str]]:
     """Return labels, one for each of n items or patients, and where each label first occurs."""
+    wanted = f"{name} must hold one label or a missing value for each of the {n} {whose}, found"
+    if not isinstance(y, Iterable) or isinstance(y, str | bytes):
+        raise VotesError(f"{wanted} {type(y).__name__}; to label some of them, pass a dict by name")
     labels = fill_mask(y) if isinstance(y, np.ndarray) else np.array(list(y), dtype=object)
     if labels.shape != (n,):
-        raise VotesError(
-            f"{name} must hold one label or a missing value for each of the {n} {whose}, "
-            f"found shape {labels.shape}"
-        )
+        raise VotesError(f"{wanted} shape {labels.shape}")
     column = Column.of(labels)
     rows = {label: column.first_row(label) for label in column.distinct()}
     ordered = sorted(rows, key=rows.__getitem__)
@@ -169,7 +169,7 @@ def add_prior(scores: Any, prior: Any) -> Floats:
     measured, n_classes = not np.isnan(scores.shape[0]), (*scores.shape[1:], 2)[0]
     if is_partitioned(prior):
         odds = da.asarray(prior)
-    elif measured and by_name(prior) is None:
+    elif measured and not is_named(prior):
         table = check_odds(prior, scores.shape[0], n_classes)
         odds = da.from_array(table, chunks=scores.chunks)
     else:
@@ -199,25 +199,45 @@ def _add_part(odds: Floats, prior: Any) -> Floats:
     return odds + check_odds(prior, len(odds), (*odds.shape[1:], 2)[0])
 
 
-def by_name(given: Any) -> dict[str, Any] | None:
-    """Return name -> value if the items (or patients) are named, else None."""
+def is_named(given: Any) -> bool:
+    """Return whether values are given by name: in a mapping, or a Series with an index."""
     if isinstance(given, Mapping):
-        return {spell_name(item): value for item, value in given.items()}
+        return True
     index = getattr(given, "index", None)
     if index is None or callable(index) or getattr(given, "ndim", 1) != 1:
-        return None
-    if np.array_equal(index, np.arange(len(given))):
-        return None
-    return {spell_name(item): value for item, value in zip(index, given, strict=True)}
+        return False
+    return not np.array_equal(index, np.arange(len(given)))
+
+
+def spell_keys(given: Any, whose: str, kind: str = "items") -> dict[str, Any]:
+    """Return name -> value of a mapping or Series, in the one spelling of names."""
+    if not hasattr(given, "items") or getattr(given, "ndim", 1) != 1:
+        raise VotesError(
+            f"{whose} must be a dict or pandas Series by {kind[:-1]}, found {type(given).__name__}"
+        )
+    named: dict[str, Any] = {}
+    for item, value in given.items():
+        name = spell_name(item)
+        if name in named and _spell(named[name]) != _spell(value):
+            raise VotesError(
+                f"{whose} has two values for one of the {kind} (1, 1.0 and '1' are one name); keep "
+                "one value for each"
+            )
+        named[name] = value
+    return named
+
+
+def _spell(value: Any) -> list[str]:
+    return list(map(spell_name, np.ravel(value).tolist()))
 
 
 def put_in_order(
     given: Any, whose: str, names: NDArray[Any], kind: str = "items", absent: Any = None
 ) -> Any:
     """Return one value per item, by name if named (unknown names are ignored with a warning)."""
-    named = by_name(given)
-    if named is None:
+    if not is_named(given):
         return given
+    named = spell_keys(given, whose, kind)
     wanted = list(map(spell_name, names))
     unknown = len(named.keys() - set(wanted))
     if unknown and unknown == len(named):

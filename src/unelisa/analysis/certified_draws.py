@@ -6,6 +6,7 @@ these items were drawn and answered in this order.
 
 import json
 from hashlib import sha256
+from numbers import Real
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -25,7 +26,7 @@ from unelisa.analysis.certified_sets import (
     list_kinds,
 )
 from unelisa.errors import ModelError
-from unelisa.estimator import check_level
+from unelisa.estimator import check_level, check_settings, is_number
 from unelisa.outputs import defuse_cell
 from unelisa.sources.labels import DRAWN
 
@@ -66,13 +67,19 @@ def check_loss(loss: str, scored: Scored) -> None:
         )
 
 
+def check_choice(name: str, value: Any, kind: Any) -> None:
+    """Raise `ModelError` unless a value is one of a literal type."""
+    *others, last = get_args(kind)
+    if value not in get_args(kind):
+        raise ModelError(f"{name} must be {', '.join(others)} or {last}, found {value!r}")
+
+
 def check_promise(error: float, confidence: float, loss: str = "wrong") -> None:
     """Refuse an error or a confidence that cannot be promised."""
-    check_level(confidence)
-    if loss not in get_args(Loss):
-        raise ModelError(f"loss must be wrong, far or squared, found {loss!r}")
-    if not error > 0:
-        raise ModelError(f"error must be positive, for example .05, found {error!r}")
+    check_level(confidence, "confidence")
+    check_choice("loss", loss, Loss)
+    if not is_number(error, Real, 0) or not error:
+        raise ModelError(f"error must be a positive number, for example .05, found {error!r}")
     if loss != "squared" and error >= 1:
         raise ModelError(f"error is a share below 1, for example .05, found {error!r}")
 
@@ -83,28 +90,33 @@ class Design(NamedTuple):
     seed: int
     above: float
     share: float  # of the items that are to be certified together; 0: as many as possible
-    check: str  # of the items in the order of the draw
+    check: str  # of all this, and of the items in the order of the draw
 
     @classmethod
     def read(cls, text: str) -> "Design":
         """Return the design that a text describes, or raise `ModelError`."""
         try:
-            named = dict(part.split("=") for part in text.split()[1:])
+            named = dict(part.split("=") for part in str(text).split()[1:])
             found = cls(
                 int(named["seed"]), float(named["above"]), float(named["share"]), named["check"]
             )
         except (KeyError, ValueError):
             found = None
-        if found is None or str(found) != text:
+        if found is None or found.seed < 0 or str(found) != text:
             raise ModelError(
                 "drawn must be random, by-hand or the design that draw_gold returned, found "
-                f"{text[:80]!r}"
+                f"{str(text)[:80]!r}"
             )
         return found
 
-    def __str__(self) -> str:
+    @property
+    def terms(self) -> str:
+        """What was decided before the draw."""
         above, share = float(self.above), float(self.share)
-        return f"{DRAWN} seed={self.seed} above={above!r} share={share!r} check={self.check}"
+        return f"{DRAWN} seed={self.seed} above={above!r} share={share!r}"
+
+    def __str__(self) -> str:
+        return f"{self.terms} check={self.check}"
 
     def order(self, scored: Scored) -> NDArray[np.intp]:
         """Return the items in the order of the draw."""
@@ -114,16 +126,17 @@ class Design(NamedTuple):
     def verify(self, scored: Scored) -> NDArray[np.intp]:
         """Return the items in the order of the draw, or raise `ModelError`: it is another one."""
         order = self.order(scored)
-        if _check_order(scored, order) != self.check:
+        # version 0.3 did not include the terms
+        if self.check not in (_hash_draw(scored, order, self.terms), _hash_draw(scored, order)):
             raise ModelError(
-                "the gold labels were drawn with another model or from other votes: certify with "
-                "those of the draw, or draw again"
+                "the gold labels were drawn with another model, from other votes or by another "
+                "design: certify with those of the draw, or draw again"
             )
         return order
 
 
-def _check_order(scored: Scored, order: NDArray[np.intp]) -> str:
-    names = [len(order), *np.asarray(scored.votes.items)[order[:CHECKED]].tolist()]
+def _hash_draw(scored: Scored, order: NDArray[np.intp], *terms: str) -> str:
+    names = [*terms, len(order), *np.asarray(scored.votes.items)[order[:CHECKED]].tolist()]
     return sha256(join_names(names)).hexdigest()[:CHECK_DIGITS]
 
 
@@ -176,11 +189,12 @@ def draw_gold(
     'with 95% confidence, at most 5% wrong lab'
     """
     check_promise(error, 0.95, loss)
+    check_settings({"seed": seed})
     scored = score_items(model, votes)
     check_loss(loss, scored)
     design = Design(seed, find_frame_limit(scored, error, share, loss), share or 0.0, "")
     order = design.order(scored)
-    design = design._replace(check=_check_order(scored, order))
+    design = design._replace(check=_hash_draw(scored, order, design.terms))
     return Drawn(np.asarray(scored.votes.items)[order], order, str(design))
 
 
@@ -218,6 +232,7 @@ def plan_certification(  # noqa: PLR0913 - a public signature
     True
     """
     check_promise(error, confidence, loss)
+    check_choice("looks", looks, Looks)
     scored = score_items(model, votes)
     check_loss(loss, scored)
     above, factors = find_frame_limit(scored, error, share, loss), _find_factors(model)
@@ -245,7 +260,7 @@ def find_frame_limit(
     order = np.argsort(-scored.sure, kind="stable")
     sure = scored.sure[order]
     if share is not None:
-        if not 0 < share <= 1:
+        if not is_number(share, Real, 0) or not 0 < share <= 1:
             raise ModelError(f"share must be above 0 and at most 1, found {share!r}")
         return float(sure[int(np.ceil(share * len(sure))) - 1])
     expected = np.cumsum(expect_loss(scored, loss)[order]) / np.arange(1, len(sure) + 1)

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.aggregators.known import number_codes
-from unelisa.analysis.certified_draws import Looks, hash_columns, score_items
-from unelisa.analysis.certify import read_codes, refuse_fitted
+from unelisa.aggregators.known import number_codes, spell_keys
+from unelisa.analysis.certified_draws import Looks, check_choice, hash_columns, score_items
+from unelisa.analysis.certify import refuse_fitted
 from unelisa.analysis.error_bounds import Draws, bound_strata, bound_wrong
+from unelisa.analysis.rate import read_sample
 from unelisa.errors import ModelError, VotesError
 from unelisa.estimator import check_level
+from unelisa.votes.columns import spell_name
 
 LIKELY = 0.1  # share of wrong labels where bounds should soon be narrow; it decides no guarantee
 
@@ -57,17 +59,18 @@ def certify_rates(  # noqa: PLR0913 - a public signature
     """
     import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
 
-    check_level(confidence)
+    check_level(confidence, "confidence")
+    check_choice("looks", looks, Looks)
     scored = score_items(model, votes)
-    codes = read_codes(gold, scored.votes)
+    codes = read_sample(gold, scored.votes)
     refuse_fitted(model, scored.votes, codes)
-    classes = [str(one) for one in scored.classes]
-    if label is not None and str(label) not in classes:
+    classes = [spell_name(one) for one in scored.classes]
+    if label is not None and spell_name(label) not in classes:
         raise ModelError("label is not a class of the votes")
-    wanted = len(classes) - 1 if label is None else classes.index(str(label))
+    wanted = len(classes) - 1 if label is None else classes.index(spell_name(label))
     truth = number_codes(codes, scored.votes.n_classes)
-    named = {str(item): str(group) for item, group in groups.items()}
-    known = np.array([named.get(str(item), "") for item in scored.votes.items.tolist()])
+    named = spell_keys(groups, "groups")
+    known = np.array([str(named.get(spell_name(x), "")) for x in scored.votes.items.tolist()])
     names = sorted(set(known.tolist()) - {""})
     if not names:
         raise VotesError("groups names none of the items of the votes; compare their names")
@@ -130,9 +133,12 @@ def certify_cohort(
     >>> found["certified"], found["n_cohort"], found["n_removed"]
     (True, 499, 1)
     """
-    check_level(confidence)
-    if not 0 < error < 1:
-        raise ModelError(f"error must be a share between 0 and 1, for example .1, found {error!r}")
+    check_level(confidence, "confidence")
+    check_level(error, "error")
+    strata, charts = (
+        spell_keys(given, name, "patients")
+        for given, name in ((strata, "strata"), (charts, "charts"))
+    )
     if not strata:
         raise ModelError("there is no flagged patient to certify")
     patients = list(strata)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from unelisa.aggregators.known import number_codes
 from unelisa.analysis.certified_draws import (
     Design,
     Looks,
+    check_choice,
     check_loss,
     check_promise,
     hash_columns,
@@ -109,10 +110,16 @@ def certify(  # noqa: PLR0913 - a public signature
     np.True_
     """
     check_promise(error, confidence, loss)
-    _check_request({"per": per, "looks": looks}, drawn)
+    check_choice("per", per, Per)
+    check_choice("looks", looks, Looks)
+    if drawn == BY_HAND:
+        raise ModelError(
+            "gold labels that were chosen by hand say nothing about the other items, so no "
+            "guarantee follows from them; draw items at random, with `unelisa review --aim certify`"
+        )
     scored = score_items(model, votes)
     check_loss(loss, scored)
-    codes = read_codes(gold, scored.votes)
+    codes = read_sample(gold, scored.votes)
     refuse_fitted(model, scored.votes, codes)
     truth = number_codes(codes, scored.votes.n_classes)
     asked, design = Asked(error, confidence, per, loss, 0.0, looks == "once"), None
@@ -121,30 +128,6 @@ def certify(  # noqa: PLR0913 - a public signature
         truth = mark_unanswered(truth, design.verify(scored))
         asked = asked._replace(above=design.above, whole=design.share > 0)
     return _state(scored, truth, choose_sets(scored, truth, asked), asked, design)
-
-
-def read_codes(gold: Any, votes: Votes) -> NDArray[np.int8]:
-    """Return gold labels in the codes of the votes, 0 where unknown."""
-    if not hasattr(gold, "keys") or not hasattr(gold, "items"):
-        return read_sample(gold, votes)
-    named = set(map(str, gold.keys()))
-    rows = [i for i, item in enumerate(votes.items.tolist()) if str(item) in named]
-    codes = np.zeros(votes.n_items, dtype=np.int8)
-    codes[rows] = read_sample(gold, votes.take_items(rows) if rows else votes)
-    return codes
-
-
-def _check_request(asked: dict[str, str], drawn: str) -> None:
-    for name, kind in (("per", Per), ("looks", Looks)):
-        *others, last = get_args(kind)
-        if asked[name] not in get_args(kind):
-            words = f"{', '.join(others)} or {last}"
-            raise ModelError(f"{name} must be {words}, found {asked[name]!r}")
-    if drawn == BY_HAND:
-        raise ModelError(
-            "gold labels that were chosen by hand say nothing about the other items, so no "
-            "guarantee follows from them; draw items at random, with `unelisa review --aim certify`"
-        )
 
 
 def refuse_fitted(model: Any, votes: Votes, codes: NDArray[np.int8]) -> None:

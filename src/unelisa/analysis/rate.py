@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtri
 
 from unelisa.aggregators.base import Aggregator
-from unelisa.aggregators.known import by_name, read_gold
+from unelisa.aggregators.known import read_gold, spell_keys
 from unelisa.aggregators.latent_ising import LatentIsing
 from unelisa.analysis.scoring import bound_frequency
 from unelisa.errors import ModelError, ReliabilityWarning, VotesError, warn_user
@@ -23,6 +23,7 @@ from unelisa.paper.em import bound_share
 from unelisa.votes import Votes
 from unelisa.votes.ballots import count_heard
 from unelisa.votes.coding import encode_classes
+from unelisa.votes.columns import spell_name
 
 Floats = NDArray[np.float64]
 LEAST_VOTERS = 3  # of whom each can be checked by two others
@@ -201,15 +202,18 @@ def find_obstacle(model: Any, votes: Votes) -> str:
 
 def read_sample(gold: Any, votes: Votes) -> NDArray[np.int8]:
     """Return the gold labels in the codes of the votes, 0 where unknown."""
-    if not isinstance(gold, Mapping) and hasattr(gold, "index") and hasattr(gold, "items"):
-        gold = dict(gold.items())  # a Series names its items, also if they are called 0, 1, 2, ...
-    unknown = len((by_name(gold) or {}).keys() - {str(item) for item in votes.items})
-    if unknown:
-        raise VotesError(
-            f"{unknown} of the {len(gold)} items with gold labels are not among the votes: gold "
-            "labels must be a random sample of the items with votes"
-        )
-    codes = read_gold(gold, votes, "gold")
+    codes = np.zeros(votes.n_items, dtype=np.int8)
+    if not hasattr(gold, "items"):
+        codes = read_gold(gold, votes, "gold")
+    elif named := spell_keys(gold, "gold"):  # also of a Series whose items are called 0, 1, 2, ...
+        places = {spell_name(item): i for i, item in enumerate(votes.items.tolist())}
+        rows = [places[name] for name in named if name in places]
+        if len(rows) < len(named):
+            raise VotesError(
+                f"{len(named) - len(rows)} of the {len(named)} items with gold labels are not "
+                "among the votes: gold labels must be a random sample of the items with votes"
+            )
+        codes[rows] = read_gold(list(named.values()), votes.take_items(rows), "gold")
     if not codes.any():
         raise VotesError("gold has no label; omit it, or label a random sample of the items")
     return codes
