@@ -12,7 +12,7 @@ from unelisa.jury.documents import (
     take_objects,
 )
 from unelisa.jury.grades import Choices
-from unelisa.jury.verdicts import Verdict
+from unelisa.jury.verdicts import Ranking, Verdict
 
 _COUNTED = (None, "submitted")  # the status of a response that counts; some exports omit it
 _USERS, _STATUS, _AGENT = ".responses.users", ".responses.status", ".suggestion.agent"
@@ -31,8 +31,17 @@ def read(records: Iterable[Record]) -> Iterator[Verdict]:
         nested = "responses" in record
         system = (take_object(record, "metadata") if nested else record).get("system")
         for name, judge, value in _list_nested(record) if nested else _list_flat(record):
-            labels = isinstance(value, list) and all(isinstance(part, str) for part in value)
-            yield Verdict(item, judge, Choices(value) if labels else value, system, name)
+            yield Verdict(item, judge, _read_value(value), system, name)
+
+
+def _read_value(value: Any) -> Any:
+    """Return several labels as choices, and options with ranks as a ranking."""
+    if not isinstance(value, list):
+        return value
+    if all(isinstance(part, str) for part in value):
+        return Choices(value)
+    ranked = all(isinstance(part, dict) and isinstance(part.get("rank"), int) for part in value)
+    return Ranking((part.get("value"), part["rank"]) for part in value) if ranked else value
 
 
 def _list_nested(record: Record) -> Iterator[tuple[Any, Any, Any]]:

@@ -20,7 +20,7 @@ MOST_GRADES = 11  # distinct scores that are read as ordered classes, such as 0 
 HIGHEST = 10  # of scores that are read as classes
 _SCHOOL = frozenset("ABCDEF")
 _TOPS = (1.0, 5.0, 10.0, 100.0)  # of the usual scales
-_ENOUGH = 10  # marks that show which scale a judge uses
+_ENOUGH = 10  # scores of a judge that show that its scale has no higher ones
 
 
 class Letter(str):
@@ -206,15 +206,16 @@ def suggest_cut(numbers: Sequence[float]) -> float:
 def find_mixed(ranges: Mapping[str, Range]) -> tuple[str, str] | None:
     """Return two judges on different scales, the narrowest and the widest; None if there are none.
 
-    Usual scales end at 1, 5, 10 or 100; the best score of the narrower is at most half.
+    Usual scales end at 1, 5, 10 or 100; the best score of the narrower is at most half. Few scores
+    do not show that a scale is narrow, but a single one that it is wide.
     """
-    known = {name: one for name, one in ranges.items() if one.n >= _ENOUGH}
-    if len(known) < 2:
+    by_best = sorted(ranges, key=lambda name: (ranges[name].high, name))
+    narrow = next((name for name in by_best if ranges[name].n >= _ENOUGH), None)
+    if narrow is None:
         return None
-    narrow = min(known, key=lambda name: (known[name].high, name))
-    wide = max(known, key=lambda name: (known[name].high, name))
-    tops = [next((t for t in _TOPS if known[one].high <= t), math.inf) for one in (narrow, wide)]
-    apart = tops[0] < tops[1] and 2 * known[narrow].high <= known[wide].high
+    wide = by_best[-1]
+    tops = [next((t for t in _TOPS if ranges[one].high <= t), math.inf) for one in (narrow, wide)]
+    apart = tops[0] < tops[1] and 2 * ranges[narrow].high <= ranges[wide].high
     return (narrow, wide) if apart else None
 
 

@@ -29,15 +29,22 @@ def read(records: Iterable[Record]) -> Iterator[Entry]:
         elif record.get("object") == _ITEM:
             yield from _read_item(record)
         elif record.get("type") in _EVENTS:
-            data = take_object(record, "data")
-            mark = next((data[key] for key in _MARKS if key in data), None)
-            if _INVALID in (mark, data.get("choice")):
-                mark = Failed("the choice is invalid")
             judge = about.get("eval_name") or record["type"]
             item, file = _name_item(record, about)
             repeat = record.get("run_id") or about.get("run_id")
             system = next(iter(take_list(about, "completion_fns")), None)
-            yield Verdict(item, judge, mark, system, None, file, repeat)
+            for criterion, mark in _list_marks(take_object(record, "data")):
+                yield Verdict(item, judge, mark, system, criterion, file, repeat)
+
+
+def _list_marks(data: Record) -> list[tuple[str | None, Any]]:
+    """Return criterion and mark; several criteria of a `modelgraded_spec` are texts by name."""
+    found: list[tuple[str | None, Any]] = [(None, data[key]) for key in _MARKS if key in data][:1]
+    if found and data.get("choice") == _INVALID:
+        found = [(None, _INVALID)]
+    found = found or [(name, said) for name, said in data.items() if isinstance(said, str)]
+    invalid = Failed("the choice is invalid")
+    return [(name, invalid if said == _INVALID else said) for name, said in found or [(None, None)]]
 
 
 def _name_item(record: Record, about: Record) -> tuple[Any, Any]:

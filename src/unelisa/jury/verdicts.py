@@ -5,6 +5,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,6 +46,12 @@ class Preference(NamedTuple):
     winner: Any  # "first", "second", "tie", a `Failed`, or None
     lengths: tuple[int, int] | None = None  # of the two answers
     human: bool = False  # whether a person judged
+
+
+class Ranking(tuple[tuple[Any, float], ...]):
+    """Options, which are systems, with their ranks, 1 the best: a mark that is preferences."""
+
+    __slots__ = ()
 
 
 class Check(NamedTuple):
@@ -158,6 +165,12 @@ class Panel:
         item = read_name(entry.item, "an item")
         self.preferences.append(entry._replace(item=item, judge=judge, first=first, second=second))
 
+    def _add_ranking(self, verdict: Verdict, ranking: Ranking) -> None:
+        """Add a preference for each pair of options, by name: how they were shown is unknown."""
+        for (one, high), (other, low) in combinations(sorted(ranking, key=str), 2):
+            winner = "tie" if high == low else "first" if high < low else "second"
+            self._add_preference(Preference(verdict.item, verdict.judge, one, other, winner))
+
     def _add_verdict(self, verdict: Verdict) -> None:
         mark, judge = verdict.mark, None
         if verdict.question is not None:
@@ -165,6 +178,9 @@ class Panel:
             if not wanted:
                 return
         if verdict.judge is not None and (judge := self._name_judge(verdict.judge)) is None:
+            return
+        if isinstance(mark, Ranking):
+            self._add_ranking(verdict, mark)
             return
         place = self._answers.setdefault(self._identify(verdict), len(self._answers))
         if isinstance(mark, Failed):
