@@ -3,24 +3,21 @@
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
 
-from unelisa.analysis.certified_draws import Plan, draw_gold, plan_certification
-from unelisa.analysis.certify import certify as certify_labels
-from unelisa.analysis.certify import check_labels, read_certificate
 from unelisa.cli import options
-from unelisa.cli.fitting import open_model
 from unelisa.cli.rate import read_sample
 from unelisa.cli.screen import busy, make_table, results, tell_written
 from unelisa.errors import ModelError, VotesError
-from unelisa.sources.labels import CHOSEN, RANDOM, DrawnTable, read_design
+
+if TYPE_CHECKING:
+    from unelisa.analysis.certified_draws import Drawn, Plan
 
 NOT_CERTIFIED = 3
 COLUMNS, LABELED = ("item", "label", "probability", "status"), ("item", "label", "status")
-COLUMNS_DRAWN = ("item", "label", CHOSEN)
 TWICE = 2  # as many items are drawn as the plan expects, in case it is too hopeful
 
 
@@ -69,15 +66,26 @@ def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         are those of this certificate.
     --require: Exit with 3 where nothing could be certified.
     """
+    from unelisa.analysis.certified_draws import draw_gold, plan_certification
+    from unelisa.analysis.certify import certify as certify_labels
+    from unelisa.cli.fitting import open_model
+    from unelisa.sources.labels import RANDOM, DrawnTable, read_design
+
     if check is not None:
         _check(check, files)
         return
     run.check(certificate, tables=(out, draw), inputs=(*files, gold))
     shares = options.read_promise(error, confidence)
     model, votes = open_model(files[0], files[1:], form, 1)
-    screen = run.screen(out, draw)
     if gold is None:
-        _plan(model, votes, shares, (loss, share, looks), (draw, seed, run))
+        wanted: Any = {"loss": loss, "share": share and options.read_share("--share", share)}
+        with busy("planning"):
+            plan = plan_certification(model, votes, *shares, looks=looks, **wanted)
+            drawn = draw_gold(model, votes, shares[0], seed=seed, **wanted)
+        _write_plan(plan, drawn, draw, run)
+        screen, (scale, unit) = run.screen(draw), (1, "") if loss == "squared" else (100, "%")
+        _show_plan(screen, plan, f"{scale * shares[0]:g}{unit}")
+        tell_written(screen, draw, run.json)
         return
     known = read_sample(gold, votes, DrawnTable)
     asked: dict[str, Any] = {"looks": looks, "per": per, "loss": loss}
@@ -90,6 +98,7 @@ def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         written.write_csv(out, COLUMNS, table[[*COLUMNS]].itertuples(index=False))
         for path in (run.json, certificate):
             written.write_json(path, facts)
+    screen = run.screen(out)
     screen.print(f"[bold]{found}[/bold]", soft_wrap=True)
     screen.print(
         f"{facts['n_certified']:,} certified, {facts['n_gold']:,} gold, {facts['n_look']:,} to "
@@ -100,29 +109,20 @@ def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         raise typer.Exit(NOT_CERTIFIED)
 
 
-def _plan(
-    model: Any,
-    votes: Any,
-    shares: tuple[float, float],
-    asked: tuple[str, str | None, Any],
-    drawing: tuple[Path | None, int, options.RunForm],
+def _write_plan(
+    plan: "Sequence[Plan]", drawn: "Drawn", draw: Path | None, run: options.RunForm
 ) -> None:
-    """Say how many answers certify how much, and draw the items to be answered."""
-    (loss, share, looks), (draw, seed, run) = asked, drawing
-    wanted: Any = {"loss": loss, "share": share and options.read_share("--share", share)}
-    with busy("planning"):
-        plan = plan_certification(model, votes, *shares, looks=looks, **wanted)
-        drawn = draw_gold(model, votes, shares[0], seed=seed, **wanted)
+    """Write the items to be answered, and how many answers certify how much."""
+    from unelisa.sources.labels import CHOSEN
+
     asked_about = drawn.items[: TWICE * plan[-1].answers]
     with run.files() as written:
-        written.write_csv(draw, COLUMNS_DRAWN, ((x, "", drawn.design) for x in asked_about))
+        rows = ((item, "", drawn.design) for item in asked_about)
+        written.write_csv(draw, ("item", "label", CHOSEN), rows)
         written.write_json(run.json, {"plan": [row._asdict() for row in plan]})
-    screen, (scale, unit) = run.screen(draw), (1, "") if loss == "squared" else (100, "%")
-    _show_plan(screen, plan, f"{scale * shares[0]:g}{unit}")
-    tell_written(screen, draw, run.json)
 
 
-def _show_plan(screen: Console, plan: Sequence[Plan], error: str) -> None:
+def _show_plan(screen: Console, plan: "Sequence[Plan]", error: str) -> None:
     rows = [
         (f"{row.answers:,}", f"{row.certified:.0%}", f"{row.low:.0%} to {row.high:.0%}")
         for row in plan
@@ -147,6 +147,8 @@ def _show_plan(screen: Console, plan: Sequence[Plan], error: str) -> None:
 def _check(certificate: Path, files: Sequence[Path]) -> None:
     """Say whether a file of labels is the one that was certified; exit with 3 if not."""
     import pandas as pd
+
+    from unelisa.analysis.certify import check_labels, read_certificate
 
     if len(files) != 1:
         raise ModelError("--check takes one file of labels")

@@ -1,14 +1,14 @@
 """`unelisa compare`: every method on the same votes, against the truth."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from unelisa.aggregators import AGGREGATORS
-from unelisa.analysis.comparison import compare_methods, list_methods
 from unelisa.cli import options
 from unelisa.cli.screen import comparison_table
 from unelisa.progress import show_progress
-from unelisa.sources.labels import KnownLabels
+
+if TYPE_CHECKING:
+    from unelisa.sources.labels import KnownLabels
 
 TWO_CLASSES = "Accuracy counts a tie as half. Log loss needs a probability; lower is better."
 MORE_CLASSES = (
@@ -31,6 +31,8 @@ def compare(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 
     --methods A,B: All by default, or some of {METHODS}.
     """
+    from unelisa.analysis.comparison import list_methods
+
     run.check(inputs=(*votes, truth))
     asked = None if methods is None else options.find_methods(methods)
     table = form.read(*votes)
@@ -51,7 +53,7 @@ def compare(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         return
     steps = " MAE is in steps between the ordered classes." if table.ordered else ""
     screen.print(f"{MORE_CLASSES}{steps}")
-    left_out = ", ".join(name for name in AGGREGATORS if name not in able)
+    left_out = ", ".join(name for name in options.METHODS if name not in able)
     if left_out and asked is None:
         screen.print(
             f"Left out, because they take two classes only: {left_out}. In Python, OneVsRest "
@@ -59,8 +61,12 @@ def compare(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         )
 
 
-def run_methods(names: list[str], known: KnownLabels, seed: int, jobs: int) -> list[dict[str, Any]]:
+def run_methods(
+    names: list[str], known: "KnownLabels", seed: int, jobs: int
+) -> list[dict[str, Any]]:
     """Return each method's scores as a row, showing which one is running."""
+    from unelisa.analysis.comparison import compare_methods
+
     rows: list[dict[str, Any]] = []
     votes, truth, scored = known.votes, known.scored_signs(), known.scored_votes()
     with show_progress("", len(names)) as advance:

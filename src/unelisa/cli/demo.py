@@ -8,26 +8,25 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from rich.console import Console
 from rich.rule import Rule
 
-from unelisa.aggregators import Aggregator
-from unelisa.analysis.comparison import list_methods
-from unelisa.analysis.judged import Judged, Reference
-from unelisa.analysis.scoring import score_experts
 from unelisa.cli import options
 from unelisa.cli.compare import run_methods
 from unelisa.cli.files import OutputFiles, make_folder, output_files
-from unelisa.cli.fitting import Outputs, fit_model, write_outputs
 from unelisa.cli.screen import busy, comparison_table, voter_table
 from unelisa.cli.simulate import write_votes
-from unelisa.report.findings import Findings, collect_findings
-from unelisa.simulation.designs import simulate_classes, simulate_votes
-from unelisa.sources.labels import KnownLabels
-from unelisa.votes import Votes
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from unelisa.aggregators import Aggregator
+    from unelisa.cli.fitting import Outputs
+    from unelisa.report.findings import Findings
+    from unelisa.sources.labels import KnownLabels
+    from unelisa.votes import Votes
 
 # this seed draws two contrarians among the experts, which makes plain counting fail visibly
 CROWD_SEED = 2
@@ -55,6 +54,8 @@ def demo(
     --out FOLDER: Folder for the labels and the report.
     --classes K 2-: With more than two: a crowd on K classes.
     """
+    from unelisa.cli.fitting import Outputs
+
     make_folder(out)
     outputs = Outputs(out / "labels.csv", out / "report.html")
     inputs = out / "votes.csv", out / "truth.csv"
@@ -78,7 +79,10 @@ def demo(
     screen.print(f"Next: {again}", markup=False, soft_wrap=True)
 
 
-def _show_crowd(screen: Console, outputs: Outputs, inputs: Sequence[Path], force: bool) -> Rows:
+def _show_crowd(screen: Console, outputs: "Outputs", inputs: Sequence[Path], force: bool) -> Rows:
+    from unelisa.analysis.scoring import score_experts
+    from unelisa.simulation.designs import simulate_votes
+
     with busy("drawing votes"):
         drawn = simulate_votes(25, "quarter", "high", random_state=CROWD_SEED)
     votes = replace(drawn.votes, classes=("no", "yes"))
@@ -104,13 +108,15 @@ def _show_crowd(screen: Console, outputs: Outputs, inputs: Sequence[Path], force
 
 
 def _show_classes(
-    screen: Console, number: int, outputs: Outputs, inputs: Sequence[Path], force: bool
+    screen: Console, number: int, outputs: "Outputs", inputs: Sequence[Path], force: bool
 ) -> Rows:
+    from unelisa.simulation.designs import simulate_classes
+
     with busy("drawing votes"):
         drawn = simulate_classes(number, 30, 600, copies=0.2, missing=0.7, random_state=CLASS_SEED)
     with output_files(force) as files:
         write_votes((drawn.votes, drawn.truth, True), inputs, files)
-    n_copies = int((drawn.sources != np.arange(drawn.votes.n_voters)).sum())
+    n_copies = sum(k != source for k, source in enumerate(drawn.sources))
     screen.print(Rule(f"A simulated crowd on {number} classes", align="left"))
     screen.print(
         f"{drawn.votes.n_voters} voters put {len(drawn.votes)} items into {number} classes, some "
@@ -136,9 +142,12 @@ def _show_cancer(screen: Console) -> Rows:
     return _compare(screen, cancer)
 
 
-def breast_cancer_votes() -> KnownLabels:
+def breast_cancer_votes() -> "KnownLabels":
     """Return scikit-learn's breast cancer data as votes: "malignant" where above the median."""
+    import numpy as np
     from sklearn.datasets import load_breast_cancer
+
+    from unelisa.votes import Votes
 
     cancer: Any = load_breast_cancer()
     above = cancer.data > np.median(cancer.data, axis=0)
@@ -148,11 +157,17 @@ def breast_cancer_votes() -> KnownLabels:
     return _known(votes, np.where(cancer.target == 0, 1, -1).astype(np.int8))
 
 
-def _known(votes: Votes, truth: Any) -> KnownLabels:
+def _known(votes: "Votes", truth: Any) -> "KnownLabels":
+    import numpy as np
+
+    from unelisa.sources.labels import KnownLabels
+
     return KnownLabels(votes, truth, np.empty(0, dtype=object), np.empty(0, dtype=np.int8))
 
 
-def _compare(screen: Console, known: KnownLabels) -> Rows:
+def _compare(screen: Console, known: "KnownLabels") -> Rows:
+    from unelisa.analysis.comparison import list_methods
+
     rows = run_methods(list_methods(known.votes), known, SEED, -1)
     screen.print("", comparison_table(rows, "All methods against the truth"), "", sep="\n")
     best = max(rows, key=lambda row: row["accuracy"] or 0.0)
@@ -164,8 +179,12 @@ def _compare(screen: Console, known: KnownLabels) -> Rows:
 
 
 def _fit_crowd(
-    screen: Console, crowd: KnownLabels, outputs: Outputs, longest: int | None
-) -> tuple[Rows, Aggregator, Findings]:
+    screen: Console, crowd: "KnownLabels", outputs: "Outputs", longest: int | None
+) -> tuple[Rows, "Aggregator", "Findings"]:
+    from unelisa.analysis.judged import Judged, Reference
+    from unelisa.cli.fitting import fit_model, write_outputs
+    from unelisa.report.findings import collect_findings
+
     rows, model = _compare(screen, crowd), options.build_method(options.DEFAULT_METHOD, SEED, -1)
     seconds, _ = fit_model(model, crowd.votes)
     judged = Judged.of(model, crowd.votes)
@@ -177,8 +196,10 @@ def _fit_crowd(
     return rows, model, findings
 
 
-def write_examples(folder: Path, votes: Votes, files: OutputFiles) -> None:
+def write_examples(folder: Path, votes: "Votes", files: OutputFiles) -> None:
     """Write files for the commands of the README beside the votes: new.csv, texts.csv and logs."""
+    import numpy as np
+
     rng = np.random.default_rng(0)
     codes = votes.values[:N_NEW] * np.where(rng.random((N_NEW, votes.n_voters)) < 0.1, -1, 1)
     codes[rng.random(codes.shape) < 0.5] = 0  # missing
@@ -192,7 +213,7 @@ def write_examples(folder: Path, votes: Votes, files: OutputFiles) -> None:
         files.write_text(folder / "logs" / f"{system}.json", f"{text}\n")
 
 
-def draw_log(system: str, rng: np.random.Generator) -> dict[str, Any]:
+def draw_log(system: str, rng: "np.random.Generator") -> dict[str, Any]:
     """Return a log in the form of Inspect AI: each judge's score of each answer of a system."""
     samples = []
     for k in range(N_QUESTIONS):

@@ -2,14 +2,11 @@
 
 from pathlib import Path
 
-from unelisa.analysis.judged import Judged
 from unelisa.cli import options
 from unelisa.cli.files import PARQUET, STDOUT, check_output
 from unelisa.cli.screen import busy, show_path, tell_written
 from unelisa.errors import ModelError
 from unelisa.progress import show_progress
-from unelisa.report.labels import label_file, plan_files
-from unelisa.storage import load
 
 
 @options.takes_form
@@ -29,6 +26,10 @@ def predict(
     --out labels.csv|FOLDER: Where the labels go; - is stdout. With several files of votes, a
         folder: it gets a Parquet file of labels for each, written batch by batch.
     """
+    from unelisa.analysis.judged import Judged
+    from unelisa.report.labels import label_file
+    from unelisa.storage import load
+
     several = len(votes) > 1 or votes[0].is_dir() or out.is_dir()
     inputs = model, *votes
     run.check(tables=() if several else (out,), inputs=inputs)
@@ -60,6 +61,8 @@ def predict(
 
 def plan_labels(inputs: tuple[Path, ...], out: Path, force: bool) -> list[tuple[Path, Path]]:
     """Return each file of votes with its file of labels, which replaces no input."""
+    from unelisa.report.labels import plan_files
+
     if out == STDOUT or (out.exists() and not out.is_dir()):
         raise ModelError("the labels of several files go to a folder; name it with --out FOLDER")
     pairs = plan_files(inputs[1:], out)

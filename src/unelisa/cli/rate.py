@@ -1,16 +1,16 @@
 """`unelisa rate`: how common each class is among the items, from a saved model."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from unelisa.analysis.rate import estimate_rate
 from unelisa.cli import options
 from unelisa.cli.screen import make_table, printable
 from unelisa.errors import VotesError
 from unelisa.outputs import make_plain
-from unelisa.sources.labels import LabelTable, SampleTable
-from unelisa.storage import load
-from unelisa.votes import Votes
+
+if TYPE_CHECKING:
+    from unelisa.sources.labels import LabelTable
+    from unelisa.votes import Votes
 
 COLUMNS = ("class", "share", "low", "high")
 MEANINGS = {
@@ -42,10 +42,14 @@ def rate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     --level 0.95: Level of the intervals.
     --out rates.csv: Write class, share, low and high; - is stdout.
     """
+    from unelisa.analysis.rate import estimate_rate
+    from unelisa.sources.labels import SampleTable
+    from unelisa.storage import load
+
     run.check(tables=(out,), inputs=(model, *votes, gold))
     fitted = load(model)
     table = form.read_as_fitted(votes, fitted)
-    known = [] if gold is None else read_sample(gold, table)
+    known = [] if gold is None else read_sample(gold, table, SampleTable)
     found = estimate_rate(fitted, table, None if gold is None else known, level)
     rows = [[make_plain(x) for x in row] for row in found.itertuples()]
     with run.files() as files:
@@ -66,7 +70,7 @@ def rate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     screen.print(f"\n{MEANINGS[kind]}", soft_wrap=True)
 
 
-def read_sample(path: Path, votes: Votes, table_class: type[LabelTable] = SampleTable) -> list[Any]:
+def read_sample(path: Path, votes: "Votes", table_class: "type[LabelTable]") -> list[Any]:
     """Return the gold labels in a file, one per item, None where unknown."""
     known = options.read_known(path, votes, table_class)
     strangers = len(known.unvoted_items)

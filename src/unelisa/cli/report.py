@@ -2,15 +2,9 @@
 
 from pathlib import Path
 
-from unelisa.analysis.certify import hash_votes, read_certificate
-from unelisa.analysis.judged import Judged, Reference
 from unelisa.cli import options
-from unelisa.cli.fitting import write_report
 from unelisa.cli.screen import busy, tell_written
 from unelisa.errors import ModelError, VotesError
-from unelisa.report.findings import collect_findings
-from unelisa.report.page import require_jinja
-from unelisa.storage import load
 
 
 @options.takes_form
@@ -33,6 +27,13 @@ def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     --certificate certificate.json: Open the page with this guarantee, which `unelisa certify
         --certificate` wrote.
     """
+    from unelisa.analysis.certify import hash_votes, read_certificate
+    from unelisa.analysis.judged import Judged, Reference
+    from unelisa.cli.fitting import write_report
+    from unelisa.report.findings import collect_findings
+    from unelisa.report.page import require_jinja
+    from unelisa.storage import load
+
     run.check(out, inputs=(model, votes, truth, certificate))
     require_jinja()
     fitted = load(model)

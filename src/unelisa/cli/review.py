@@ -4,19 +4,17 @@ import getpass
 import warnings
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unelisa.cli import options
 from unelisa.cli.files import is_input, is_model
-from unelisa.cli.fitting import open_model
 from unelisa.cli.screen import busy, results, show_path
 from unelisa.errors import ModelError, UnelisaWarning
 from unelisa.report.wording import count_noun
-from unelisa.review.contents import Contents
-from unelisa.review.gold_file import clean_name, open_gold
-from unelisa.review.pools import ChartsPool, VotesPool, is_charts
-from unelisa.review.server import ReviewServer
-from unelisa.review.session import Session
+
+if TYPE_CHECKING:
+    from unelisa.review.pools import ChartsPool, VotesPool
+    from unelisa.review.session import Session
 
 AIMS = ("labels", "rate", "certify")
 
@@ -55,6 +53,11 @@ def review(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     --show-votes: Show the votes before the answer, not after it.
     --port N 0-65535: Port on 127.0.0.1; 0 is any.
     """
+    from unelisa.review.contents import Contents
+    from unelisa.review.gold_file import clean_name, open_gold
+    from unelisa.review.pools import VotesPool
+    from unelisa.review.session import Session
+
     if aim not in AIMS:
         raise ModelError(f"--aim must be one of {', '.join(AIMS)}, found {aim[:60]!r}")
     for one in (source, votes, items):
@@ -83,7 +86,10 @@ def review(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 
 def _open_pool(
     source: Path, votes: Path | None, form: options.VotesForm, aim: Any, seed: int, jobs: int
-) -> ChartsPool | VotesPool:
+) -> "ChartsPool | VotesPool":
+    from unelisa.cli.fitting import open_model
+    from unelisa.review.pools import ChartsPool, VotesPool, is_charts
+
     if is_charts(source):
         return ChartsPool.read(source, seed)
     if votes is not None and not is_model(source):
@@ -94,8 +100,10 @@ def _open_pool(
     return VotesPool(model, table, aim, seed)
 
 
-def serve(session: Session, port: int) -> None:
+def serve(session: "Session", port: int) -> None:
     """Show the address, serve the page until Ctrl-C, and say what the file holds."""
+    from unelisa.review.server import ReviewServer
+
     screen, path = results(), session.gold.path
     try:
         server = ReviewServer(session, port)

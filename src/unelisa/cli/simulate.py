@@ -2,21 +2,20 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import typer
 
 from unelisa.cli import options
 from unelisa.cli.commands import PlainCommand, PlainGroup
 from unelisa.cli.files import OutputFiles, make_folder
 from unelisa.cli.screen import busy, show_path
-from unelisa.ehr.datamart import PATIENTS, simulate_ehr
-from unelisa.ehr.omop.datamart import write_datamart
 from unelisa.errors import ModelError
-from unelisa.simulation.designs import simulate_classes, simulate_votes
-from unelisa.votes import Votes
 
+if TYPE_CHECKING:
+    from unelisa.votes import Votes
+
+PATIENTS = 46568  # `ehr.datamart.PATIENTS`, which a help page shows without loading it
 FILES = ("votes.csv", "truth.csv", "experts.csv", "voters.csv")
 
 app = typer.Typer(cls=PlainGroup, invoke_without_command=True, add_completion=False)
@@ -61,6 +60,10 @@ def simulate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     """
     if context.invoked_subcommand is not None:
         return
+    import numpy as np
+
+    from unelisa.simulation.designs import simulate_votes
+
     with busy("drawing votes"):
         drawn = simulate_votes(
             voters,
@@ -92,7 +95,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 def write_folder(
     run: options.RunForm,
     paths: Sequence[Path],
-    drawn: tuple[Votes, Any, bool],
+    drawn: tuple["Votes", Any, bool],
     about: tuple[Sequence[str], Any],
     facts: dict[str, Any],
     sentence: str,
@@ -110,8 +113,12 @@ def write_folder(
     show_path(screen, f"wrote {names} into {paths[0].parent}")
 
 
-def write_votes(drawn: tuple[Votes, Any, bool], paths: Sequence[Path], files: OutputFiles) -> None:
+def write_votes(
+    drawn: tuple["Votes", Any, bool], paths: Sequence[Path], files: OutputFiles
+) -> None:
     """Write the votes, one row per item or per vote, and the truth, as the first two files."""
+    import numpy as np
+
     votes, truth, wide = drawn
     values, items, voters = votes.values, votes.items.tolist(), votes.voters
     if wide:
@@ -154,6 +161,10 @@ def classes(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     --copies X: Share of voters who copy another one.
     --missing X: Share of missing votes.
     """
+    import numpy as np
+
+    from unelisa.simulation.designs import simulate_classes
+
     shares = {"spammers": spammers, "copies": copies, "missing": missing}
     with busy("drawing votes"):
         drawn = simulate_classes(
@@ -181,6 +192,9 @@ def ehr(
     --out FILE.duckdb: The database; FILE.truth.csv appears beside it.
     --patients N: Number of patients.
     """
+    from unelisa.ehr.datamart import simulate_ehr
+    from unelisa.ehr.omop.datamart import write_datamart
+
     truth = out.with_suffix(".truth.csv")
     run.check(out, tables=(truth,))
     log = Path(f"{out}.wal")

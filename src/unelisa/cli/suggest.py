@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from unelisa.aggregators import Aggregator
-from unelisa.analysis.suggestions import COLUMNS, suggest_votes
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT
 from unelisa.cli.screen import busy, make_table, printable, tell_written
@@ -15,8 +13,9 @@ from unelisa.errors import ModelError
 from unelisa.memory import refuse_beyond
 from unelisa.outputs import make_plain
 from unelisa.report.wording import count_noun
-from unelisa.sources.files import TextTable, check_readable, reading
-from unelisa.storage import load
+
+if TYPE_CHECKING:
+    from unelisa.aggregators import Aggregator
 
 LONGEST = 20  # voters that are listed
 _COSTS = ("voter", "cost")
@@ -50,6 +49,9 @@ def suggest(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     --gold-accuracy SHARE: Probability that a human's label is right.
     --out ask.csv: Where item, voter, gain, cost, chance_now of each vote go; - is stdout.
     """
+    from unelisa.analysis.suggestions import COLUMNS, suggest_votes
+    from unelisa.storage import load
+
     run.check(tables=(out,), inputs=(model, *votes, cost))
     fitted = load(model)
     options.warn_if_unreliable(fitted)
@@ -78,7 +80,7 @@ def suggest(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     tell_written(screen, out, run.json)
 
 
-def find_voters(names: Sequence[str], model: Aggregator, where: str) -> list[Any]:
+def find_voters(names: Sequence[str], model: "Aggregator", where: str) -> list[Any]:
     """Return the model's own names of some voters."""
     known = {str(name): name for name in model.voter_names_.tolist()}
     for name in names:
@@ -87,8 +89,10 @@ def find_voters(names: Sequence[str], model: Aggregator, where: str) -> list[Any
     return [known[name] for name in names]
 
 
-def read_costs(path: Path, model: Aggregator) -> dict[Any, float]:
+def read_costs(path: Path, model: "Aggregator") -> dict[Any, float]:
     """Return the price of a vote by voter, from a file with columns voter and cost."""
+    from unelisa.sources.files import TextTable, check_readable, reading
+
     check_readable(path)
     with reading(path):
         table = TextTable(path, named=_COSTS)

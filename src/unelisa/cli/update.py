@@ -4,19 +4,16 @@ import hashlib
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from unelisa.aggregators import LatentIsing
-from unelisa.aggregators.drift import find_drift
-from unelisa.analysis.judged import Judged
 from unelisa.cli import options
 from unelisa.cli.screen import busy, tell_written
 from unelisa.errors import ModelError, VotesError, replay_warnings
 from unelisa.outputs import holding, make_plain
 from unelisa.report.wording import count_noun
-from unelisa.sources.labels import LabelTable
-from unelisa.storage import load
-from unelisa.storage import save as save_model
+
+if TYPE_CHECKING:
+    from unelisa.aggregators import LatentIsing
 
 
 @options.takes_form
@@ -42,6 +39,11 @@ def update(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     --gold GOLD.csv: Gold labels of old or new items, beside those that the model was saved with.
     --out labels.csv: Write the labels of all items, as `fit` does.
     """
+    from unelisa.aggregators import LatentIsing, find_drift
+    from unelisa.analysis.judged import Judged
+    from unelisa.storage import load
+    from unelisa.storage import save as save_model
+
     old = earlier or []
     run.check(save, tables=(out,), inputs=(*votes, *old, gold))
     run.check(tables=(out,), inputs=(model,))  # --save may replace it
@@ -81,8 +83,10 @@ def update(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         screen.print("Nothing was saved; add --save model.npz.")
 
 
-def read_gold(path: Path | None, model: LatentIsing) -> dict[Any, Any] | None:
+def read_gold(path: Path | None, model: "LatentIsing") -> dict[Any, Any] | None:
     """Return the labels in a file by item, whichever votes the items have."""
+    from unelisa.sources.labels import LabelTable
+
     if path is None:
         return None
     try:
