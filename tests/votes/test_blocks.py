@@ -478,6 +478,19 @@ def test_few_votes_in_a_large_table_are_never_a_table():
     assert model.weights_.sum() == np.count_nonzero(votes.vote_counts())
 
 
+def test_blocks_of_many_voters_hold_votes_of_most():
+    """A pass adds up sums of all voters in each block: blocks of few votes would cost the square."""
+    n_items, n_voters, rng = 60_000, 30_000, np.random.default_rng(0)
+    voters = rng.integers(n_voters, size=(n_items, 3))
+    table = np.ones(voters.size, dtype=np.int8), voters.ravel(), np.arange(0, voters.size + 1, 3)
+    blocks = SparseBlocks(sp.csr_array(table, shape=(n_items, n_voters)))
+    assert len(blocks.blocks) * n_voters <= 0.6 * voters.size
+    assert (
+        sum(len(block.votes.votes) for block in blocks)
+        == np.unique(voters + n_voters * np.arange(n_items)[:, None]).size
+    )
+
+
 def test_a_long_table_becomes_sparse_where_that_is_smaller():
     rng = np.random.default_rng(0)
     n = 20_000

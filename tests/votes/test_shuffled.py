@@ -85,7 +85,22 @@ def test_items_have_one_spelling_before_they_are_shuffled():
     assert sorted(there.items) == ue.Votes.of(frame).items.tolist() == ["1", "2", "3"]
 
 
-@pytest.mark.parametrize("kept", ["first", "last"])
-def test_the_order_of_rows_is_not_guessed(kept):
-    with pytest.raises(VotesError, match="needs the order of the rows"):
-        ue.Votes.of(dd.from_pandas(draw_long(2), npartitions=3), duplicates=kept)
+@pytest.mark.parametrize("kept", ["first", "last", "drop"])
+@pytest.mark.usefixtures("place")
+def test_rows_keep_their_order_through_the_shuffle(kept):
+    rng = np.random.default_rng(0)
+    columns = {"voter": list("abcde"), "vote": ["no", "yes"], "item": list("123456789")}
+    long = pd.DataFrame({name: rng.choice(some, 150) for name, some in columns.items()})
+    here = ue.Votes.of(long, duplicates=kept)
+    there = ue.Votes.of(dd.from_pandas(long, npartitions=3), duplicates=kept)
+    order = np.argsort(there.items)
+    assert np.array_equal(there.blocks.expand()[order], here.blocks.expand())
+
+
+def test_errors_name_the_row_and_the_partition_of_the_user():
+    long = draw_long(2).reset_index(drop=True)
+    long.loc[[7000, 13_000], "vote"] = "perhaps"
+    with pytest.raises(VotesError, match="label other .* in data row 1001 of partition 2$"):
+        ue.Votes.of(dd.from_pandas(long, npartitions=3), coding=("no", "yes"))
+    with pytest.raises(VotesError, match="duplicates must be one of"):
+        ue.Votes.of(dd.from_pandas(long, npartitions=3), duplicates="least")

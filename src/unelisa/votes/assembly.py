@@ -135,9 +135,6 @@ def assemble_long(
     table: LongVotes, coding: CodingChoice, title: str, duplicates: Duplicates = "refuse"
 ) -> Assembled:
     """Return the votes of a long table; messages call the column of votes by its `title`."""
-    if duplicates not in get_args(Duplicates):
-        known = ", ".join(get_args(Duplicates))
-        raise VotesError(f"duplicates must be one of {known}, found {str(duplicates)[:60]!r}")
     items, voters, column = table[:3]
     refuse_empty((len(items.codes), 3))
     labels = column.distinct()
@@ -152,6 +149,9 @@ def assemble_long(
 
 def list_votes(table: LongVotes, votes: NDArray[np.int8], duplicates: Duplicates) -> Any:
     """Return the coded votes as a sparse matrix of items x voters, each cell once."""
+    if duplicates not in get_args(Duplicates):
+        known = ", ".join(get_args(Duplicates))
+        raise VotesError(f"duplicates must be one of {known}, found {str(duplicates)[:60]!r}")
     if not votes.all():  # a row without a vote does not repeat one with a vote
         cast = np.flatnonzero(votes)
         table, votes = _pick_rows(table, cast), votes[cast]
@@ -313,11 +313,9 @@ def _pick_votes(
 
 def _different_votes(table: LongVotes, first: int, second: int, pairs: int) -> VotesError:
     voter = str(table.voters.names[table.voters.codes[first]])[:60]
-    number = int(table.items.codes[first]) + 1
     where = f"in {table.locate(first)} and in {table.locate(second)}"
     more = "" if pairs == 1 else f", the first of {pairs:,} such pairs of an item and a voter"
     return VotesError(
-        f"different votes of one voter on one item: voter {voter!r} on item number {number}, "
-        f"{where}{more}; keep one of them",
+        f"different votes of one voter on one item: voter {voter!r} {where}{more}; keep one of them",
         *(Hint("duplicates", choice) for choice in get_args(Duplicates)[1:]),
     )

@@ -45,6 +45,7 @@ Merge: TypeAlias = Callable[[Iterable[Any], int], Any]
 VOTE_BYTES = 5  # one sparse vote, and the number of its item
 SMALL_TABLE = 1 << 26  # 64 MB
 DENSE_BYTES = 1 << 25  # size of a sparse block where a method must see it as a table: 32 MB
+FULL = 2  # votes per voter in a sparse block, at least: a pass does something for each voter, too
 BLOCK_BYTES = 1 << 24  # of a file: 16 MB, 335,000 items of 50 voters
 
 
@@ -391,14 +392,15 @@ class WholeTable(KeptBlocks):
 
 
 class SparseBlocks(KeptBlocks):
-    """Sparse votes (-1, +1) in blocks of items, each small enough to be expanded to a table."""
+    """Sparse votes in blocks of items, small enough to be expanded to a table (voters^2 bytes)."""
 
     place = "sparse"
 
     def __init__(self, matrix: Any) -> None:
         rows = sp.csr_array(matrix)
         n_items, n_voters = (int(side) for side in rows.shape)
-        length = max(1, DENSE_BYTES // max(n_voters, 1))
+        full = FULL * n_voters * n_items // max(rows.nnz, 1)
+        length = max(1, DENSE_BYTES // max(n_voters, 1), full)
         lows = range(0, n_items, length)
         blocks = [Block(SparseVotes.of(rows[low : low + length]), low) for low in lows]
         super().__init__(blocks, n_voters)

@@ -1,6 +1,8 @@
 """Long tables of Dask: a shuffle brings the votes on an item together, as sparse blocks."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -28,20 +30,17 @@ from unelisa.votes.columns import Label, Names
 from unelisa.votes.frames import as_frame, read_column, read_names
 from unelisa.votes.partitioned import Partitions, gather, submit
 
+PART = 1 << 40  # rows that a partition surely has not: its first row's number is a multiple
+
 
 def read_long(
     table: Any, columns: Sequence[str], coding: CodingChoice, duplicates: Duplicates
 ) -> Assembled:
     """Return the votes of a long Dask frame with these columns of items, voters and votes."""
-    if duplicates in ("first", "last"):
-        raise VotesError(
-            f"duplicates={duplicates!r} needs the order of the rows, which Dask does not keep: "
-            "use 'refuse' or 'drop', or read the table in memory"
-        )
-    rows = _spell_items(table[list(columns)], columns[0]).shuffle(columns[0]).to_delayed()
+    rows = _number_rows(table[list(columns)], columns[0]).shuffle(columns[0]).to_delayed()
     client = active_client()
     parts = list(rows) if client is None else client.compute(list(rows))
-    lists = [submit(_list_part, part, list(columns)) for part in parts]
+    lists = [submit(_list_part, part, table.npartitions) for part in parts]
     found = gather([submit(_examine, one) for one in lists])
     filled = [k for k, (items, _, _) in enumerate(found) if len(items)]
     if not filled:
@@ -49,9 +48,8 @@ def read_long(
     items, who, labels = zip(*(found[k] for k in filled), strict=True)
     voters = Names.of(np.concatenate(who)).names
     places: dict[Label, str] = {}
-    for k, rows_of in zip(filled, labels, strict=True):
-        for label, row in rows_of.items():
-            places.setdefault(label, f"in row {row + 1} of partition {k + 1}, ordered by item")
+    for _, label, place in sorted(chain(*labels), key=itemgetter(0)):
+        places.setdefault(label, f"in {place}")
     settled = settle_coding(places, coding)
     blocks = [submit(_encode, lists[k], voters, settled.votes, duplicates) for k in filled]
     lengths = gather([submit(len, block) for block in blocks])
@@ -59,30 +57,40 @@ def read_long(
     return Assembled(held, np.concatenate(items), voters, settled)
 
 
-def _spell_items(table: Any, item: str) -> Any:
-    """Return the table with one spelling of each item, which is what the shuffle compares."""
-    if table[item].dtype.kind in "iu":
-        return table
-    spelled = table._meta.assign(**{item: table._meta[item].astype("string")})
-    return table.map_partitions(_spell_part, item, meta=spelled)
+def _number_rows(table: Any, item: str) -> Any:
+    """Return the table with a number of each row, and one spelling of each item, as compared."""
+    meta = table._meta
+    if meta[item].dtype.kind not in "iu":
+        meta = meta.assign(**{item: meta[item].astype("string")})
+    number = "".join(map(str, meta.columns))  # a name that no other column has
+    meta = meta.assign(**{number: np.zeros(0, dtype=np.int64)})
+    return table.map_partitions(_number_part, item, number, meta=meta)
 
 
-def _spell_part(part: Any, item: str) -> Any:
-    names = read_names(as_frame(part).get_column(item)).as_text()  # type: ignore[union-attr]
-    return part.assign(**{item: names.rows()}).astype({item: "string"})
+def _number_part(part: Any, item: str, number: str, partition_info: dict[str, int]) -> Any:
+    rows = partition_info["number"] * PART + np.arange(len(part))
+    if part[item].dtype.kind not in "iu":
+        names = read_names(as_frame(part).get_column(item)).as_text()  # type: ignore[union-attr]
+        part = part.assign(**{item: names.rows()}).astype({item: "string"})
+    return part.assign(**{number: rows})
 
 
-def _list_part(part: Any, columns: list[str]) -> LongVotes:
+def _list_part(part: Any, n_partitions: int) -> LongVotes:
+    """Return the votes of a partition in the order of their rows before the shuffle."""
     frame = as_frame(part)
     if frame is None:
         raise VotesError("a partition is not a pandas frame")
-    items, voters, votes = (frame.get_column(name) for name in columns)
-    return LongVotes(read_names(items), read_names(voters).as_text(), read_column(votes))
+    frame = frame.sort(frame.columns[-1])
+    items, voters, votes, rows = (frame.get_column(name) for name in frame.columns)
+    places = tuple((k * PART, f"partition {k + 1}") for k in range(n_partitions))
+    who = read_names(voters).as_text()
+    return LongVotes(read_names(items), who, read_column(votes), rows.to_numpy(), places)
 
 
-def _examine(table: LongVotes) -> tuple[Array, Array, dict[Label, int]]:
-    labels = {label: table.said.first_row(label) for label in table.said.distinct()}
-    return table.items.names, table.voters.names, labels
+def _examine(table: LongVotes) -> tuple[Array, Array, list[tuple[int, Label, str]]]:
+    firsts = [(table.said.first_row(label), label) for label in table.said.distinct()]
+    found = [(int(table.rows[row]), label, table.locate(row)) for row, label in firsts]  # type: ignore[index]
+    return table.items.names, table.voters.names, found
 
 
 def _encode(
