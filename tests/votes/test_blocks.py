@@ -479,7 +479,7 @@ def test_few_votes_in_a_large_table_are_never_a_table():
 
 
 def test_blocks_of_many_voters_hold_votes_of_most():
-    """A pass adds up sums of all voters in each block: blocks of few votes would cost the square."""
+    """A pass has sums of all voters for each block: blocks of few votes would cost the square."""
     n_items, n_voters, rng = 60_000, 30_000, np.random.default_rng(0)
     voters = rng.integers(n_voters, size=(n_items, 3))
     table = np.ones(voters.size, dtype=np.int8), voters.ravel(), np.arange(0, voters.size + 1, 3)

@@ -133,7 +133,7 @@ def test_pandas_missing_values_of_any_kind_have_abstained(kind):
 def test_different_votes_of_one_voter_on_one_item_are_refused_and_no_item_is_named():
     items = ["Tx1", "Tx1", "Tx2"] * 2
     frame = pd.DataFrame({"item": items, "voter": "a", "vote": [1, 1, 0, 1, 0, 1]})
-    words = "voter .a. in data row 1 and in data row 5, the first of 2 such pairs"
+    words = "one item: .a. in data row 1 and in data row 5, the first of 2 such pairs"
     with pytest.raises(VotesError, match=words) as refusal:
         Votes.of(frame)
     assert "Tx" not in str(refusal.value)

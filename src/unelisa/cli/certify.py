@@ -79,12 +79,12 @@ def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     model, votes = open_model(files[0], files[1:], form, 1)
     if gold is None:
         wanted: Any = {"loss": loss, "share": share and options.read_share("--share", share)}
+        planned: Any = wanted | {"looks": looks}
         with busy("planning"):
-            plan = plan_certification(model, votes, *shares, looks=looks, **wanted)
+            plan = plan_certification(model, votes, *shares, **planned)
             drawn = draw_gold(model, votes, shares[0], seed=seed, **wanted)
         _write_plan(plan, drawn, draw, run)
-        screen, (scale, unit) = run.screen(draw), (1, "") if loss == "squared" else (100, "%")
-        _show_plan(screen, plan, f"{scale * shares[0]:g}{unit}")
+        _show_plan(screen := run.screen(draw), plan, shares[0], loss)
         tell_written(screen, draw, run.json)
         return
     known = read_sample(gold, votes, DrawnTable)
@@ -122,7 +122,8 @@ def _write_plan(
         written.write_json(run.json, {"plan": [row._asdict() for row in plan]})
 
 
-def _show_plan(screen: Console, plan: "Sequence[Plan]", error: str) -> None:
+def _show_plan(screen: Console, plan: "Sequence[Plan]", promised: float, loss: str) -> None:
+    error = f"{promised:g}" if loss == "squared" else f"{100 * promised:g}%"
     rows = [
         (f"{row.answers:,}", f"{row.certified:.0%}", f"{row.low:.0%} to {row.high:.0%}")
         for row in plan

@@ -39,12 +39,11 @@ def read(records: Iterable[Record]) -> Iterator[Entry]:
 
 def _list_marks(data: Record) -> list[tuple[str | None, Any]]:
     """Return criterion and mark; several criteria of a `modelgraded_spec` are texts by name."""
-    found: list[tuple[str | None, Any]] = [(None, data[key]) for key in _MARKS if key in data][:1]
-    if found and data.get("choice") == _INVALID:
-        found = [(None, _INVALID)]
-    found = found or [(name, said) for name, said in data.items() if isinstance(said, str)]
-    invalid = Failed("the choice is invalid")
-    return [(name, invalid if said == _INVALID else said) for name, said in found or [(None, None)]]
+    usual, invalid = [data[key] for key in _MARKS if key in data], Failed("the choice is invalid")
+    if usual:
+        return [(None, invalid if _INVALID in (usual[0], data.get("choice")) else usual[0])]
+    texts = [(name, said) for name, said in data.items() if isinstance(said, str)]
+    return [(name, invalid if said == _INVALID else said) for name, said in texts] or [(None, None)]
 
 
 def _name_item(record: Record, about: Record) -> tuple[Any, Any]:

@@ -316,6 +316,6 @@ def _different_votes(table: LongVotes, first: int, second: int, pairs: int) -> V
     where = f"in {table.locate(first)} and in {table.locate(second)}"
     more = "" if pairs == 1 else f", the first of {pairs:,} such pairs of an item and a voter"
     return VotesError(
-        f"different votes of one voter on one item: voter {voter!r} {where}{more}; keep one of them",
+        f"different votes of one voter on one item: {voter!r} {where}{more}; keep one of them",
         *(Hint("duplicates", choice) for choice in get_args(Duplicates)[1:]),
     )
