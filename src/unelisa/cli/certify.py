@@ -79,9 +79,8 @@ def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     model, votes = open_model(files[0], files[1:], form, 1)
     if gold is None:
         wanted: Any = {"loss": loss, "share": share and options.read_share("--share", share)}
-        planned: Any = wanted | {"looks": looks}
         with busy("planning"):
-            plan = plan_certification(model, votes, *shares, **planned)
+            plan = plan_certification(model, votes, *shares, **(wanted | {"looks": looks}))
             drawn = draw_gold(model, votes, shares[0], seed=seed, **wanted)
         _write_plan(plan, drawn, draw, run)
         _show_plan(screen := run.screen(draw), plan, shares[0], loss)
