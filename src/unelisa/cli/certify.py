@@ -82,13 +82,12 @@ def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         with busy("planning"):
             plan = plan_certification(model, votes, *shares, **(wanted | {"looks": looks}))
             drawn = draw_gold(model, votes, shares[0], seed=seed, **wanted)
+        _show_plan(run.screen(draw), plan, shares[0], loss)
         _write_plan(plan, drawn, draw, run)
-        _show_plan(screen := run.screen(draw), plan, shares[0], loss)
-        tell_written(screen, draw, run.json)
         return
     known = read_sample(gold, votes, DrawnTable)
-    asked: dict[str, Any] = {"looks": looks, "per": per, "loss": loss}
-    asked["drawn"] = read_design(gold) if gold_drawn == RANDOM else gold_drawn
+    drawn_how: Any = read_design(gold) if gold_drawn == RANDOM else gold_drawn
+    asked: Any = {"looks": looks, "per": per, "loss": loss, "drawn": drawn_how}
     with busy("certifying"):
         found = certify_labels(model, votes, known, *shares, **asked)
     facts, table = found.certificate, found.labels.copy()
@@ -119,6 +118,7 @@ def _write_plan(
         rows = ((item, "", drawn.design) for item in asked_about)
         written.write_csv(draw, ("item", "label", CHOSEN), rows)
         written.write_json(run.json, {"plan": [row._asdict() for row in plan]})
+    tell_written(run.screen(draw), draw, run.json)
 
 
 def _show_plan(screen: Console, plan: "Sequence[Plan]", promised: float, loss: str) -> None:

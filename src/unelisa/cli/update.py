@@ -14,6 +14,7 @@ from unelisa.report.wording import count_noun
 
 if TYPE_CHECKING:
     from unelisa.aggregators import LatentIsing
+    from unelisa.votes import Votes
 
 
 @options.takes_form
@@ -39,7 +40,7 @@ def update(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     --gold GOLD.csv: Gold labels of old or new items, beside those that the model was saved with.
     --out labels.csv: Write the labels of all items, as `fit` does.
     """
-    from unelisa.aggregators import LatentIsing, find_drift
+    from unelisa.aggregators import LatentIsing
     from unelisa.analysis.judged import Judged
     from unelisa.storage import load
     from unelisa.storage import save as save_model
@@ -60,14 +61,7 @@ def update(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         fitted.update(more, earlier=known, y=read_gold(gold, fitted))
     replay_warnings(caught)
     whole = fitted._memory.votes
-    drift = find_drift(fitted, whole).to_dict("records")
-    facts = {
-        "items": whole.n_items,
-        "voters": whole.n_voters,
-        "new_voters": whole.n_voters - before,
-        "votes": int(whole.vote_counts().sum()),
-        "drift": [{key: make_plain(value) for key, value in row.items()} for row in drift],
-    }
+    facts = _list_facts(fitted, whole) | {"new_voters": whole.n_voters - before}
     with busy("writing"), holding(model), run.files() as files:
         if out is not None:
             files.write_labels(out, Judged.of(fitted, whole))
@@ -81,6 +75,18 @@ def update(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     tell_written(screen, out, save, run.json)
     if save is None and out is None:
         screen.print("Nothing was saved; add --save model.npz.")
+
+
+def _list_facts(model: "LatentIsing", votes: "Votes") -> dict[str, Any]:
+    from unelisa.aggregators import find_drift
+
+    drift = find_drift(model, votes).to_dict("records")
+    return {
+        "items": votes.n_items,
+        "voters": votes.n_voters,
+        "votes": int(votes.vote_counts().sum()),
+        "drift": [{key: make_plain(value) for key, value in row.items()} for row in drift],
+    }
 
 
 def read_gold(path: Path | None, model: "LatentIsing") -> dict[Any, Any] | None:
