@@ -7,16 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unelisa.kernels.tally import (
-    expect_classes,
-    expect_two,
-    join_classes,
-    list_votes,
-    split_votes,
-    tally_ballots,
-    weigh_ballots,
-)
-from unelisa.votes.ballots import list_ballots
+from unelisa.aggregators.confusions import start_from
+from unelisa.kernels.tally import expect_classes, expect_two, join_classes
+from unelisa.votes.ballots import list_ballots, list_votes, tally_ballots, weigh_ballots
 from unelisa.votes.blocks import WholeTable
 
 
@@ -25,6 +18,10 @@ def lists_of(values, first=0, last=None):
     table = np.asfortranarray(values, dtype=np.int8).view()
     table.flags.writeable = False
     return list_votes(table, first, len(table) if last is None else last)
+
+
+def run_of(values):
+    return next(iter(list_ballots(WholeTable(np.asfortranarray(values, dtype=np.int8)))))
 
 
 def draw_table(n_items=40, n_voters=5, seed=0):
@@ -53,7 +50,7 @@ def test_a_part_of_the_items_starts_at_zero():
 def test_weighing_is_the_sum_over_each_items_votes():
     values, weights = draw_table(), np.random.default_rng(1).normal(size=5)
     values[3] = 0
-    found = weigh_ballots(lists_of(values), weights, 0 * weights)
+    found = weigh_ballots(run_of(values), weights, 0 * weights)
     assert np.allclose(found, values @ weights, rtol=0, atol=1e-12)
     assert found[3] == 0
 
@@ -61,7 +58,7 @@ def test_weighing_is_the_sum_over_each_items_votes():
 def test_tallies_are_the_sums_over_each_voters_items():
     values, x = draw_table(), np.random.default_rng(2).random(40)
     values[:, 2] = 0
-    signed, observed = tally_ballots(lists_of(values), x, 5)
+    signed, observed = tally_ballots(run_of(values), x, 5)
     assert np.allclose(signed, values.T @ x, rtol=0, atol=1e-12)
     assert np.allclose(observed, np.abs(values).T @ x, rtol=0, atol=1e-12)
     assert observed[2] == 0
@@ -126,27 +123,24 @@ def test_the_expected_votes_are_those_of_the_enumeration(seed):
 
 def test_em_starts_from_the_votes_and_gold_labels():
     codes = np.array([[1, 1, 3], [2, 0, 0], [0, 0, 0], [3, 3, 3]], dtype=np.int8, order="F")
-    run = next(iter(list_ballots(WholeTable(codes))))
-    listed = run.starts, run.voters, run.votes.view(np.uint8)
-    counts, mass = split_votes(listed, NONE, np.ones(3), 3, False)
+    ballots = list_ballots(WholeTable(codes))
+    counts, mass = start_from(ballots, np.ones(3), 3)
     assert mass == pytest.approx([2 / 3, 1, 4 / 3])
     assert pytest.approx(np.array([[2 / 3, 0, 0], [0, 1, 0], [1 / 3, 0, 1]])) == counts[0].T
     gold = np.array([2, 0, 1, 0], dtype=np.uint8)
-    counts, mass = split_votes(listed, gold, np.ones(3), 3, False)
+    counts, mass = start_from(ballots, np.ones(3), 3, gold)
     assert mass == pytest.approx([0, 2, 1])
     assert counts[2, 2] == pytest.approx([0, 1, 1])
-    counts, mass = split_votes(listed, gold, np.ones(3), 3, True)
+    counts, mass = start_from(ballots, np.ones(3), 3, gold, only_gold=True)
     assert mass.tolist() == [0, 1, 0]
     assert counts.sum() == 3
 
 
 def test_a_negative_weight_is_spread_over_the_other_classes():
-    codes = np.array([[1, 2]], dtype=np.int8, order="F")
-    run = next(iter(list_ballots(WholeTable(codes))))
-    listed = run.starts, run.voters, run.votes.view(np.uint8)
-    _, mass = split_votes(listed, NONE, np.array([1.0, -1.0]), 3, False)
+    ballots = list_ballots(WholeTable(np.array([[1, 2]], dtype=np.int8, order="F")))
+    mass = start_from(ballots, np.array([1.0, -1.0]), 3).mass
     assert mass == pytest.approx([0.75, 0, 0.25])
-    assert split_votes(listed, NONE, np.zeros(2), 3, False)[1] == pytest.approx([1 / 3] * 3)
+    assert start_from(ballots, np.zeros(2), 3).mass == pytest.approx([1 / 3] * 3)
 
 
 @given(seed=st.integers(0, 199))

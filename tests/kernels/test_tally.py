@@ -10,17 +10,16 @@ import naive_solver
 from unelisa.kernels.tally import (
     add_complete,
     add_incomplete,
-    compare_classes,
-    compare_sparse_classes,
     compare_voters,
     count_ones,
-    pack_votes,
     tally_sparse,
     tally_votes,
     weigh_sparse,
     weigh_votes,
     widen_votes,
 )
+from unelisa.paper.solvers.base import pack_bits
+from unelisa.votes import block
 from unelisa.votes.blocks import SparseVotes
 
 VOTES = hnp.arrays(
@@ -88,7 +87,7 @@ def test_sparse_sums_have_the_bits_of_the_tables(values, seed):
     )
 )
 def test_classes_are_compared_as_the_naive_counts_say(codes):
-    counts, met = compare_classes(np.asfortranarray(codes), 130)
+    counts, met = block.compare_voters(np.asfortranarray(codes).view(np.int8), 130)
     voted = codes > 0
     for s in range(codes.shape[1]):
         own = codes[voted[:, s]]
@@ -98,9 +97,7 @@ def test_classes_are_compared_as_the_naive_counts_say(codes):
         assert counts[s, 131] == ((others > 0) & (others != own[:, [s]])).any(axis=1).sum()
     assert met == (voted.sum(axis=1) > 1).sum()
     sparse = SparseVotes.of(sp.csc_array(codes.view(np.int8)))
-    again = compare_sparse_classes(
-        sparse.starts, sparse.items, sparse.votes.view(np.uint8), len(codes), 130
-    )
+    again = block.compare_voters(sparse, 130)
     assert np.array_equal(again[0], counts)
     assert again[1] == met
 
@@ -113,11 +110,8 @@ def votes_of(n_items, n_voters, abstain, seed=0):
 
 
 def packed(votes, low=0, high=None):
-    high = votes.shape[1] if high is None else high
-    above = np.empty((len(votes), -(-(high - low) // 64)), np.uint64)
-    voted = np.empty_like(above)
-    pack_votes(votes, low, high, above, voted)
-    return above, voted
+    part = votes[:, low:high]
+    return pack_bits(part > 0), pack_bits(part != 0)
 
 
 def test_ones_are_counted_with_and_without_compilation():

@@ -50,7 +50,7 @@ def test_a_tight_tolerance_is_met_in_float64(problem):
 @pytest.mark.parametrize("kind", naive_solver.KINDS)
 def test_the_device_never_claims_too_much(kind):
     for seed in range(2):
-        hard = naive_solver.hard_problem(kind, seed, weighted=seed == 1)
+        hard = naive_solver.hard_problem(kind, seed)
         solution = on_device(hard)
         assert np.all(certificate(hard, solution) <= solution.kkt + 1e-9)
 
@@ -87,16 +87,12 @@ def test_items_in_several_chunks_give_the_same(problem, monkeypatch):
     assert np.array_equal(whole.weights, parts.weights)
 
 
-def large_problem(abstaining, weighted):
+def large_problem(abstaining):
     """More items than one exact run, and not a multiple of it."""
     rng = np.random.default_rng(0)
     votes = np.asfortranarray(rng.choice([-1, 1], size=(9001, 12), p=[0.3, 0.7]).astype(np.int8))
     votes[rng.random(votes.shape) < 0.3 * abstaining] = 0
-    return L1Problem(
-        votes,
-        np.full(12, 0.05),
-        item_weights=rng.choice([0.0, 0.3, 2.0], 9001) if weighted else None,
-    )
+    return L1Problem(votes, np.full(12, 0.05))
 
 
 def random_point(items, seed):
@@ -108,9 +104,8 @@ def random_point(items, seed):
 
 
 @pytest.mark.parametrize("abstaining", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_scores_err_by_less_than_their_bound(abstaining, weighted):
-    problem = large_problem(abstaining, weighted)
+def test_scores_err_by_less_than_their_bound(abstaining):
+    problem = large_problem(abstaining)
     items = sums.DeviceItems.of(problem, CPU)
     task = batched.Task.of(problem, items)
     for seed, bits in enumerate([sums.COARSE, sums.FINE, sums.DOUBLE]):
@@ -150,21 +145,13 @@ def test_split_products_are_exact_up_to_their_grid():
 
 
 def test_moments_are_whole_numbers_and_tell_who_varies():
-    problem = large_problem(True, False)
+    problem = large_problem(True)
     problem.votes[:, 3] = 1
     problem.votes[:, 4] = 0
     items = sums.DeviceItems.of(problem, CPU)
     votes = np.column_stack([problem.votes, np.ones(9001)]).astype(float)
     assert np.array_equal(items.moments()[:13, :13].numpy(), votes.T @ votes)
     assert np.array_equal(batched.Task.of(problem, items).inside.numpy(), design_voters(problem))
-
-
-def test_weights_enter_the_moments():
-    problem = naive_solver.hard_problem("abstaining", 0, weighted=True)
-    weights = problem.item_weights / problem.item_weights.max()
-    design = np.column_stack([problem.votes, np.ones(60)])
-    moments = sums.DeviceItems.of(problem, CPU).moments()[:7, :7].numpy()
-    assert moments == pytest.approx(design.T @ (weights[:, None] * design))
 
 
 def test_votes_that_are_read_only_are_taken_without_a_warning():
