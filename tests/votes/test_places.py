@@ -174,6 +174,6 @@ def test_the_bits_do_not_depend_on_the_threads(held):
 def test_a_table_in_any_layout_is_one_block():
     votes = np.ascontiguousarray(crowd())
     assert WholeTable(votes).whole
-    assert naive_solver.agreements(votes, np.ones(len(votes))) == pytest.approx(
+    assert naive_solver.agreements(votes) == pytest.approx(
         Rows.of(L1Problem(votes, np.ones(12)), 1).moments().agreement * len(votes)
     )
