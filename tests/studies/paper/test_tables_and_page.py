@@ -1,7 +1,6 @@
 """The paper's tables: as data, on the page and on the screen."""
 
 import math
-import re
 from copy import deepcopy
 from io import StringIO
 
@@ -11,7 +10,6 @@ from rich.console import Console
 
 from studies.paper.cells import CELLS, PUBLISHED, Trial, find_cells, list_trials
 from studies.paper.differences import REASONS, explain_differences, share_reversed
-from studies.paper.page import _show_mixing, render_page, show_intercepts, show_latent
 from studies.paper.tables import (
     collect_archive,
     find_figure,
@@ -227,73 +225,6 @@ def test_one_graph(explain):
 )
 def test_share_reversed(published, right, share):
     assert share_reversed(published, right) == pytest.approx(share)
-
-
-def tables(page):
-    """Every table of the page as rows of entries."""
-    blocks = re.findall(r"(?:^\|.*\n)+", page, flags=re.MULTILINE)
-    return [
-        [re.split(r"(?<!\\)\|", line.strip("|\n")) for line in block.splitlines()]
-        for block in blocks
-    ]
-
-
-def test_every_published_number_stands_on_the_page(archive):
-    page = render_page(archive)
-    first = [entry.strip() for entry in tables(page)[1][2][:4]]
-    assert first == ["high 25/4", ".500/.986▼", ".750/.987▼", ".960/.942="]
-    assert "(too large)" in page
-    for row in PUBLISHED.values():
-        for number in row.figures.values():
-            assert f"/{number:.3f}".replace("/0.", "/.") in page
-
-
-def test_a_page_needs_both_samplers(archive):
-    part = deepcopy(archive)
-    part["studies"].pop()
-    with pytest.raises(ModelError, match="lack the mixed sampler"):
-        render_page(part)
-
-
-def study(make_record, method, accuracies, hits=(1.0, 1.0)):
-    """Two trials of one cell: one method's accuracies and hit rates beside .9 of all others."""
-    results = {}
-    for number, (accuracy, hit) in enumerate(zip(accuracies, hits, strict=True)):
-        trial = Trial(CELLS[0], number, "mixed")
-        record = make_record(trial)
-        scores = {"accuracy": accuracy, "hit_rate": hit, "precision": 1.0}
-        record["scores"][method] = scores
-        record["seconds"]["latent-ising"] = 1.5
-        results[trial] = record
-    return tabulate_study(results, "mixed", "half")
-
-
-def test_differences_are_up_to_sign_on_the_same_trials(make_record):
-    done = study(make_record, "latent-ising", (0.06, 0.9))
-    row = tables(_show_mixing(done, done))[0][2]
-    assert [entry.strip() for entry in row[:3]] == ["high", ".500", ".750"]
-    assert ".920" in {entry.strip() for entry in row[3:]}
-    assert "took 1.5 s" in show_latent(done, done)
-    done = study(make_record, "unelisa-intercepts", (0.06, 0.9))
-    assert "the mean difference is +0.020" in show_intercepts(done, done)
-
-
-@pytest.mark.parametrize(("accuracy", "within"), [(0.87, 1), (0.8697, 0)])
-def test_cells_are_counted_before_rounding(make_record, accuracy, within):
-    done = study(make_record, "latent-ising", (accuracy, accuracy), hits=(0.9, 0.98))
-    page = show_latent(done, done)
-    assert f"within .005 of the oracle in 0 of 1 cells and within .03 in {within} of 1" in page
-    assert "both at least .95 in 0 of 1; it is more than .005 below unElisa-Bayes in 1 of 1" in page
-
-
-def test_a_stuck_chain_is_counted_and_not_claimed(make_record):
-    done = study(make_record, "latent-ising", (0.9, 0.9))
-    counted = {**done, "stuck": {"trials": 39, "claimed": 10, "reliable": 9}}
-    page = " ".join(show_latent(done, counted).split())
-    assert (
-        "Of the 39 such trials among the first 2 of every cell, LatentIsing selects experts in 10"
-        in page
-    )
 
 
 @pytest.fixture

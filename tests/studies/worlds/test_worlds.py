@@ -9,11 +9,9 @@ import pandas as pd
 import pytest
 
 from studies.chances import share_of_votes
-from studies.markdown import DASH
-from studies.records import find_commit, make_archive
+from studies.records import find_commit
 from studies.worlds import runs
 from studies.worlds.kinds import Place, draw_world
-from studies.worlds.page import render_worlds
 from studies.worlds.runs import (
     DAWID_SKENE,
     MAJORITY,
@@ -88,11 +86,6 @@ def rows(make_world):
         *make_world(("choosing", "copies", 1), (0.9, 0.6, 0.8, 0.6)),
         *make_world(("reporting", "copied_expert", 0), (0.9, 0.8, 0.7, 0.6)),
     ]
-
-
-@pytest.fixture
-def world_archive(rows):
-    return make_archive(kinds=summarize_kinds(rows))
 
 
 PLACE = Place("choosing", "independent", 1)
@@ -267,30 +260,6 @@ def test_the_archive_keeps_what_is_stored_and_takes_newer_kinds(tmp_path, rows):
     added = collect_worlds(tmp_path, whole)
     assert [row["worlds"] for row in added["kinds"]] == [2, 1, 1]
     assert collect_worlds(tmp_path / "nowhere", whole) == whole
-
-
-def part_of(page, title):
-    return page.split(f"## {title}")[1].split("\n## ")[0]
-
-
-def test_the_summary_shows_targets_beside_both_parts(world_archive):
-    table = part_of(render_worlds(world_archive), "In short")
-    assert "|  | wanted | reporting | choosing |" in table
-    assert "| worlds that lose more than .02 | at most 5 % | 0.0% | 50.0% |" in table
-    assert "| silent failures | under 1 % | 0.0% | 16.7% |" in table
-    assert f"| called reliable | {DASH} | 100.0% | 83.3% |" in table
-    assert f"| reliable, yet .10 too sure | {DASH} | 0.0% | 20.0% |" in table
-    assert "| intervals of voters | 90 % | 50% (.200) | 50% (.200) |" in table
-    assert f"| intervals of the shares of classes | 90 % | {DASH} | {DASH} |" in table
-    assert "at least -.010 | +.100 (copied_expert) | +.010 (rules) |" in table
-    assert ".900 / .800 / .700 | .880 / .775 / .750 |" in table
-
-
-def test_kinds_are_listed_worst_first_with_losses_as_plain_as_wins(world_archive):
-    part = part_of(render_worlds(world_archive), "Choosing part")
-    lines = [line for line in part.splitlines() if line.startswith("| ")][2:]
-    assert [line.split(" | ")[0] for line in lines] == ["| rules", "| copies"]
-    assert "| rules | .860 | .850 | .750 | +.010 | 25% | 75% |" in part
 
 
 def test_a_failure_is_a_row_with_the_reason(monkeypatch):
