@@ -1,5 +1,3 @@
-import os
-import threading
 import time
 
 import joblib
@@ -7,7 +5,6 @@ import numpy as np
 import pytest
 
 from unelisa.errors import ModelError
-from unelisa.kernels import threads
 from unelisa.parallel import count_jobs, run_all
 
 
@@ -54,32 +51,3 @@ def test_after_an_error_no_new_task_begins():
     with pytest.raises(KeyError):
         run_all(work, range(100), 2)
     assert len(begun) < 50
-
-
-def test_nested_calls_do_not_wait_for_each_other():
-    def outer(task):
-        return sum(run_all(lambda inner: inner + task, range(3), 4))
-
-    assert run_all(outer, range(4), 4) == [3, 6, 9, 12]
-
-
-def test_callers_share_the_cores():
-    cores = os.cpu_count() or 1
-    asked = 4 * cores
-    together = threading.Barrier(2)
-    granted = []
-
-    def borrow():
-        together.wait()
-        with threads._borrow(cores) as number:
-            granted.append(number)
-            time.sleep(0.05)
-
-    callers = [threading.Thread(target=borrow) for _ in range(2)]
-    for caller in callers:
-        caller.start()
-    for caller in callers:
-        caller.join()
-    assert sorted(granted) == [1, cores]
-    with threads._borrow(asked) as number:
-        assert number == asked  # alone, one gets what one asks for

@@ -1,6 +1,5 @@
 """scikit-learn's own checks on every estimator, and the manners that users rely on."""
 
-import pickle
 import warnings
 from typing import Any
 
@@ -171,17 +170,6 @@ def test_a_selector_gives_frames_where_asked(simulated):
     assert isinstance(kept, pd.DataFrame)
     assert list(kept) == [f"w{s}" for s in simulated.experts]
     assert list(kept) == selector.get_feature_names_out().tolist()
-
-
-@ANY
-@pytest.mark.filterwarnings("ignore:the answer depends on")
-def test_a_fitted_model_survives_pickling(cls, simulated):
-    model = cls().fit(simulated.votes)
-    twin = pickle.loads(pickle.dumps(model))  # noqa: S301
-    for method in ("decision_function", "predict", "predict_proba", "transform"):
-        if hasattr(model, method):
-            first, second = (getattr(m, method)(simulated.votes.values) for m in (model, twin))
-            assert np.array_equal(first, second)
 
 
 @pytest.mark.parametrize("cls", AGGREGATORS.values())

@@ -8,24 +8,8 @@ import pytest
 from sklearn.base import clone, is_classifier
 
 import unelisa as ue
-from unelisa.aggregators import (
-    Aggregator,
-    DawidSkene,
-    LatentIsing,
-    MajorityVote,
-    OneVsRest,
-    OrientedAggregator,
-    PosteriorAggregator,
-    StackedRBM,
-    UnElisa,
-)
-from unelisa.aggregators.base import (
-    as_chances,
-    describe_votes,
-    idle_reason,
-    name_classes,
-    pick_classes,
-)
+from unelisa import aggregators
+from unelisa.aggregators import base
 from unelisa.aggregators.latent_ising import CONTRADICTION, read_sides
 from unelisa.aggregators.orientation import find_voter, is_upside_down, pool_votes
 from unelisa.aggregators.tables import tabulate_confusions
@@ -38,7 +22,7 @@ VALUES = np.array([[1, 1, 0], [1, -1, 1], [-1, -1, 0], [1, 0, -1]])
 TABLE = Votes.of(VALUES, coding="pm1")
 
 
-class Trusting(PosteriorAggregator):
+class Trusting(aggregators.PosteriorAggregator):
     """Believes the first voter, or its opposite."""
 
     def __init__(self, sign=1.0, orient="majority"):
@@ -101,7 +85,13 @@ def test_voters_are_told_apart_in_a_table():
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
 @pytest.mark.parametrize("empty", [1, 100])
 @pytest.mark.parametrize(
-    "estimator", [LatentIsing(), OneVsRest(UnElisa()), StackedRBM(), DawidSkene()]
+    "estimator",
+    [
+        aggregators.LatentIsing(),
+        aggregators.OneVsRest(aggregators.UnElisa()),
+        aggregators.StackedRBM(),
+        aggregators.DawidSkene(),
+    ],
 )
 def test_items_without_votes_change_nothing(estimator, empty):
     rng = np.random.default_rng(0)
@@ -124,35 +114,35 @@ def test_items_without_votes_change_nothing(estimator, empty):
 
 
 def test_only_log_odds_give_probabilities():
-    assert not hasattr(OrientedAggregator(), "predict_proba")
-    assert is_classifier(MajorityVote())
+    assert not hasattr(aggregators.OrientedAggregator(), "predict_proba")
+    assert is_classifier(aggregators.MajorityVote())
     with pytest.raises(NotImplementedError):
-        Aggregator().fit(TABLE)
+        aggregators.Aggregator().fit(TABLE)
 
 
 def test_the_score_counts_items_with_a_known_label_only():
     votes = Votes.of([["y", "y"], ["n", "n"], ["n", "n"]])
-    model = MajorityVote().fit(votes)
+    model = aggregators.MajorityVote().fit(votes)
     assert model.score(votes, ["y", None, "y"]) == 0.5
     with pytest.raises(VotesError, match="other than the two declared ones"):
         model.score(votes, [1, -1, 1])
 
 
-def test_the_first_of_tied_classes_is_picked_whatever_the_rounding():
+def test_the_first_of_tied_classes_is_picked_and_probabilities_add_up():
     scores = np.array([[0.1, 0.3, 0.3 + 1e-15], [0.5, 0.2, 0.3], [0.0, 0.0, 0.0]])
-    assert pick_classes(scores).tolist() == [1, 0, 0]
-    assert name_classes(scores, np.array(["a", "b", "c"])).tolist() == ["b", "a", "a"]
-    assert name_classes(np.array([-0.1, 0.0]), np.array(["no", "yes"])).tolist() == ["no", "yes"]
-
-
-def test_probabilities_add_up():
+    assert base.pick_classes(scores).tolist() == [1, 0, 0]
+    assert base.name_classes(scores, np.array(["a", "b", "c"])).tolist() == ["b", "a", "a"]
+    assert base.name_classes(np.array([-0.1, 0.0]), np.array(["no", "yes"])).tolist() == [
+        "no",
+        "yes",
+    ]
     scores = np.array([[-1000.0, 0.0, -2.0], [3.0, 3.0, 3.0]])
-    chances = as_chances(scores)
+    chances = base.as_chances(scores)
     assert chances.sum(axis=1) == pytest.approx([1.0, 1.0])
     assert chances[1] == pytest.approx([1 / 3] * 3)
     odds = np.array([-2.0, 0.5])
-    two = as_chances(np.column_stack([np.zeros(2), odds]))
-    assert two == pytest.approx(as_chances(odds))
+    two = base.as_chances(np.column_stack([np.zeros(2), odds]))
+    assert two == pytest.approx(base.as_chances(odds))
 
 
 THREE = [["a", "b", None], ["c", "c", None], ["a", "a", "b"], ["a", None, None]]
@@ -174,12 +164,12 @@ BORED, SILENT = "it always gave the same vote", "it never voted"
     ids=["two classes", "three classes", "nobody meets"],
 )
 def test_votes_are_described_by_hand(votes, counts, overlaps, conflicts, idle):
-    told = describe_votes(votes)
+    told = base.describe_votes(votes)
     assert told["votes"].tolist() == counts
     assert told["coverage"].tolist() == [count / len(votes) for count in counts]
     assert told["overlaps"].tolist() == overlaps
     assert told["conflicts"].tolist() == conflicts
-    assert [idle_reason(votes, s) for s in range(3)] == idle
+    assert [base.idle_reason(votes, s) for s in range(3)] == idle
 
 
 @pytest.fixture(scope="module")
@@ -207,12 +197,9 @@ def test_all_columns_are_there_by_name(model):
     assert list(table.voter) == ["v0", "v1", "v2", "v3", "v4"]
 
 
-def test_what_cannot_be_told_is_said():
+def test_what_cannot_be_told_is_said_or_not_printed():
     model = ue.LatentIsing().fit([[1, 1], [-1, -1], [1, -1], [1, 1]])
     assert repr(model.voters_).count("unknown") == 2
-
-
-def test_methods_without_accuracies_print_what_they_have():
     model = ue.MajorityVote().fit([[1, 1, -1], [-1, -1, 1]])
     assert repr(model.voters_) == repr(model.voters_full_)
 
@@ -281,11 +268,14 @@ def test_majority_counts_sides_then_weighs_them(weights, upside_down):
     assert is_upside_down("majority", VOTES, SCORES, weights) is upside_down
 
 
-def test_an_anchor_is_right_more_often_than_wrong():
+def test_an_anchor_is_right_more_often_than_wrong_and_a_silent_one_is_pointed_out():
     weights = np.array([1.0, -1.0, 0.0])
     votes, scores = VOTES.take_items([0, 1, 2] * 2), np.tile(SCORES, 2)
     assert not is_upside_down(0, votes, scores, weights)
     assert is_upside_down("v1", votes, scores, weights)
+    silent = Votes.of(np.array([[1, 0], [-1, 0], [1, 0]]), coding="pm1")
+    with pytest.warns(VotesWarning, match="no votes of the anchor can be used"):
+        assert not is_upside_down("v1", silent, SCORES, np.array([1.0, 0.0]))
 
 
 @pytest.mark.filterwarnings("ignore:1 of 1 gold labels")
@@ -318,12 +308,6 @@ def test_thin_gold_is_pointed_out(agree, differ, told):
             assert settle() is (differ > agree)
 
 
-def test_an_anchor_who_says_nothing_is_pointed_out():
-    silent = Votes.of(np.array([[1, 0], [-1, 0], [1, 0]]), coding="pm1")
-    with pytest.warns(VotesWarning, match="no votes of the anchor can be used"):
-        assert not is_upside_down("v1", silent, SCORES, np.array([1.0, 0.0]))
-
-
 def test_voters_are_found_by_name_or_index():
     assert find_voter(VOTES.voters, "v2") == 2
     assert find_voter(VOTES.voters, -1) == 2
@@ -340,9 +324,9 @@ def test_an_anchor_turns_the_reading_around():
     right[:, 5] = ~right[:, 5]  # the anchor is against the others
     votes = Votes.of(np.where(right, truth[:, None], -truth[:, None]), coding="pm1")
     ballots, nothing = list_ballots(votes.blocks), np.zeros(300)
-    by_majority = read_sides(votes, ballots, nothing, LatentIsing())
-    by_anchor = read_sides(votes, ballots, nothing, LatentIsing(orient=5))
+    by_majority = read_sides(votes, ballots, nothing, aggregators.LatentIsing())
+    by_anchor = read_sides(votes, ballots, nothing, aggregators.LatentIsing(orient=5))
     assert np.mean((by_majority.score(ballots) > 0) == (truth > 0)) > 0.9
     assert np.mean((by_anchor.score(ballots) > 0) == (truth < 0)) > 0.9
-    against = read_sides(votes, ballots, truth.astype(float), LatentIsing(orient=5))
+    against = read_sides(votes, ballots, truth.astype(float), aggregators.LatentIsing(orient=5))
     assert CONTRADICTION in {reason.text for reason in against.reasons}

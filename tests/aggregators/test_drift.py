@@ -46,18 +46,18 @@ def test_items_that_become_harder_are_not_drift():
     assert table["drifted"].sum() <= 1
 
 
-def test_few_votes_tell_nothing():
+def test_few_votes_tell_nothing_and_other_models_are_refused(crowd):
     votes = draw(0, 0.5, n_items=50)
     table = find_drift(ue.DawidSkene().fit(votes), votes)
     assert table["p_value"].isna().all()
     assert not table["drifted"].any()
     assert describe_drift(table) == ""
-
-
-def test_more_than_two_classes():
     crowd = ue.simulate_classes(n_classes=3, n_voters=6, n_items=300, random_state=0)
     table = find_drift(ue.DawidSkene().fit(crowd.votes), crowd.votes)
     assert table["p_value"].between(0, 1).all()
+    votes, _ = crowd
+    with pytest.raises(ModelError, match="LatentIsing or DawidSkene, found MajorityVote"):
+        find_drift(ue.MajorityVote().fit(votes), votes)
 
 
 def test_an_update_warns():
@@ -65,9 +65,3 @@ def test_an_update_warns():
     model = ue.LatentIsing().fit(votes.take_items(np.arange(800)))
     with pytest.warns(ReliabilityWarning, match="accuracy of 1 voter changed over time: 'v0'"):
         model.update(votes.take_items(np.arange(800, 900)))
-
-
-def test_other_models_are_refused(crowd):
-    votes, _ = crowd
-    with pytest.raises(ModelError, match="LatentIsing or DawidSkene, found MajorityVote"):
-        find_drift(ue.MajorityVote().fit(votes), votes)

@@ -15,14 +15,11 @@ from unelisa.votes import Votes
 WORDS = pd.DataFrame({"item": ["b", "a", "c"], "u": ["y", "n", "n"], "v": ["y", "n", "y"]})
 
 
-def test_gold_is_read_in_the_voters_labels_with_gaps():
+def test_gold_is_read_in_the_voters_labels_with_gaps_or_refused():
     votes = Votes.of([["yes", "no"], ["no", "no"], ["yes", "yes"]])
     assert read_gold(["yes", None, "no"], votes).tolist() == [1, 0, -1]
     numbers = Votes.of(np.array([[1, 0], [0, 1]]))
     assert read_gold([np.nan, 0.0], numbers).tolist() == [0, -1]
-
-
-def test_gold_of_another_kind_or_length_is_refused():
     votes = Votes.of([["yes", "no"], ["no", "no"]])
     with pytest.raises(VotesError, match="one label or a missing value for each of the 2"):
         read_gold(["yes"], votes)
@@ -117,13 +114,10 @@ def test_an_item_has_one_name_however_it_is_spelled(own):
         assert again.voters_full_["votes"].tolist() == [40] * 5
 
 
-def test_no_names_are_no_labels():
+def test_no_names_are_no_labels_and_a_frame_is_no_column():
     votes = Votes.of(WORDS)
     assert not read_gold({}, votes).any()
     assert not read_prior({}, votes).any()
-
-
-def test_a_frame_is_no_column_of_labels():
     votes = Votes.of(WORDS)
     with pytest.raises(VotesError, match="one label or a missing value for each of the 3"):
         read_gold(pd.DataFrame({"y": ["y", "n"]}, index=["b", "c"]), votes)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from latent.worlds import copying_crowd, echo, plain_crowd, rules, sides, two_axes, uneven_crowd
+from latent.worlds import copying_crowd, echo, plain_crowd, sides, two_axes, uneven_crowd
 from unelisa.aggregators import LatentIsing, MajorityVote
 from unelisa.errors import ModelError, ReliabilityWarning, UnelisaWarning, VotesError, VotesWarning
 from unelisa.storage import load, save
@@ -156,16 +156,6 @@ def test_noise_claims_nothing(share):
     assert len(model.experts_) == 0
     assert not model.reliable_
     assert model.expected_accuracy_ is None
-
-
-@pytest.mark.parametrize("world", [copying_crowd, rules, plain_crowd])
-def test_neither_seeds_nor_threads_change_a_bit(world, monkeypatch):
-    monkeypatch.setattr("unelisa.votes.ballots.RUN", 200)
-    values = world(3)[0]
-    one = fit(values)
-    for other in (fit(values, n_jobs=2), fit(values, random_state=1)):
-        assert np.array_equal(other.weights_, one.weights_)
-        assert np.array_equal(other.decision_function(values), one.decision_function(values))
 
 
 def test_a_voter_with_three_votes_is_no_expert():

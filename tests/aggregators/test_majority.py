@@ -116,15 +116,12 @@ def test_wawa_equals_crowd_kits_where_nothing_is_tied(crowd):
     assert model.decision_function(values) == pytest.approx((2 * shares[1] - 1).to_numpy())
 
 
-def test_skills_by_hand():
+def test_skills_by_hand_and_steps_become_shorter(crowd):
     """Agreement with the majority: 1/2, 1, 3/4; voter 0 is then outvoted by the others for good."""
     for rounds in (1, 2):
         skills = ZeroBasedSkill(max_iter=rounds).fit(ROUNDS).weights_
         assert skills == pytest.approx([0.5, 1, 0.75])
     assert Wawa().fit(ROUNDS).weights_ == pytest.approx(skills)
-
-
-def test_steps_become_shorter(crowd):
     late = [ZeroBasedSkill(max_iter=rounds).fit(crowd[0]).weights_ for rounds in (99, 100)]
     assert np.abs(late[1] - late[0]).max() < 1e-3
     with pytest.raises(ModelError, match="at least 1"):

@@ -68,7 +68,12 @@ def test_no_order_and_no_voter_who_says_nothing_changes_a_label(name, crowd):
         assert np.array_equal(label(np.insert(values, 3, said, axis=1)), before)
 
 
-def test_probabilities_are_those_of_the_fits_normalized(crowd):
+def test_two_classes_are_the_method_itself_and_probabilities_are_normalized(crowd):
+    two = crowd[0].one_against_rest(0)
+    model, plain = ue.OneVsRest(ue.DawidSkene()).fit(two), ue.DawidSkene().fit(two)
+    assert np.array_equal(model.decision_function(two), plain.decision_function(two))
+    assert np.array_equal(model.predict_proba(two), plain.predict_proba(two))
+    assert np.array_equal(model.predict(two), plain.predict(two))
     votes, _ = crowd
     model = ue.OneVsRest(ue.DawidSkene()).fit(votes)
     alone = [
@@ -76,17 +81,6 @@ def test_probabilities_are_those_of_the_fits_normalized(crowd):
     ]
     expected = np.column_stack(alone) / np.sum(alone, axis=0)[:, None]
     assert model.predict_proba(votes) == pytest.approx(expected, abs=1e-12)
-
-
-def test_two_classes_are_the_method_itself(crowd):
-    two = crowd[0].one_against_rest(0)
-    model, plain = ue.OneVsRest(ue.DawidSkene()).fit(two), ue.DawidSkene().fit(two)
-    assert np.array_equal(model.decision_function(two), plain.decision_function(two))
-    assert np.array_equal(model.predict_proba(two), plain.predict_proba(two))
-    assert np.array_equal(model.predict(two), plain.predict(two))
-
-
-def test_a_method_without_probabilities_has_none():
     assert not hasattr(ue.OneVsRest(ue.MajorityVote()), "predict_proba")
     assert hasattr(ue.OneVsRest(ue.UnElisa()), "predict_proba")
 

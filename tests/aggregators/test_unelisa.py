@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from unelisa.aggregators import UnElisa
-from unelisa.errors import ExpertsWarning, ModelError, VotesWarning
+from unelisa.errors import ExpertsWarning, VotesWarning
 from unelisa.simulation.designs import simulate_votes
 
 
@@ -71,9 +71,6 @@ def test_no_expert_falls_back_to_all_voters_with_a_warning():
     assert set(model.voters_.verdict) == {"counted"}
     assert np.isnan(model.prevalence_)
     assert np.isnan(model.reliabilities_).all()
-
-
-def test_without_experts_probabilities_still_come_from_the_model():
     noise = np.random.default_rng(0).choice(np.array([-1, 1], dtype=np.int8), (200, 6))
     with pytest.warns(ExpertsWarning, match="no expert was found"):
         model = UnElisa(penalty=5.0, random_state=0).fit(noise)
@@ -102,11 +99,6 @@ def test_every_voter_gets_a_reason(simulated, model):
         assert table.reason[s].endswith("the truth")
     pruned = table.reason[table.verdict == "pruned"]
     assert pruned.str.contains("not a knot|no other voter|with only").all()
-
-
-def test_an_unknown_rule_is_refused(simulated):
-    with pytest.raises(ModelError, match="rule must be"):
-        UnElisa(rule="plurality").fit(simulated.votes)
 
 
 def test_voters_who_favor_one_label_are_pointed_out_without_intercepts(crowd):

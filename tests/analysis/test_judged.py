@@ -76,7 +76,7 @@ def test_shares_are_the_chances_or_the_labels():
     assert judged([-2, 0, 3]).labels() == ["no", "yes", "yes"]
 
 
-def test_items_are_counted():
+def test_items_are_counted_and_decided_beyond_the_bound_not_at_it():
     values = np.array([[1], [0], [1], [1]], dtype=np.int8)
     found = describe_items(judged([-1, 0, 0, 2], values=values))
     assert found == {
@@ -88,21 +88,15 @@ def test_items_are_counted():
         "sure": None,
         "differ": 1,
     }
-
-
-def test_an_item_is_decided_beyond_the_bound_not_at_it():
     chances = [0.0, 1 - SURE - 1e-9, 0.5, SURE - 1e-9, SURE + 1e-9, 1.0]
     assert describe_items(judged([], chances))["sure"] == 4
 
 
-def test_posteriors_are_binned_from_zero_to_one():
+def test_scores_and_posteriors_are_binned():
     found = count_scores(judged([], [0.0, 0.049, 0.051, 0.999, 1.0]))
     assert found["kind"] == "probability"
     assert found["counts"] == [2, 1] + [0] * (BINS - 3) + [2]
     assert found["edges"] == pytest.approx(np.linspace(0, 1, BINS + 1))
-
-
-def test_scores_are_binned_around_zero_as_far_as_they_go():
     found = count_scores(judged([-1.0, 0.0, 4.0]))
     assert (found["kind"], sum(found["counts"])) == ("score", 3)
     assert (found["edges"][0], found["edges"][-1]) == (-4.0, 4.0)
@@ -111,7 +105,7 @@ def test_scores_are_binned_around_zero_as_far_as_they_go():
     assert (level["edges"][0], level["edges"][-1], sum(level["counts"])) == (-1.0, 1.0, 2)
 
 
-def test_a_long_roc_is_thinned_but_keeps_its_area():
+def test_a_long_roc_is_thinned_but_keeps_its_area_and_one_side_has_none():
     rng = np.random.default_rng(0)
     positive = rng.random(50_000) < 0.3
     scores = rng.normal(size=50_000) + positive
@@ -123,9 +117,6 @@ def test_a_long_roc_is_thinned_but_keeps_its_area():
     assert np.trapezoid(curve[:, 1], curve[:, 0]) == pytest.approx(
         np.trapezoid(hits, alarms), abs=1e-3
     )
-
-
-def test_one_side_alone_has_no_roc():
     assert trace_roc(np.array([True, True]), np.array([1.0, 2.0])) == []
 
 
@@ -146,9 +137,6 @@ def test_bins_count_every_item_and_bracket_the_share():
     assert sum(one["n"] for one in bins) == 2000
     assert all(one["low"] <= one["share"] <= one["high"] for one in bins)
     assert sum(one["low"] <= one["mean"] <= one["high"] for one in bins) >= 8
-
-
-def test_bins_with_few_items_are_merged():
     assert merge_bins(np.array([5, 5, 30, 40])).tolist() == [0, 0, 0, 1]
     assert merge_bins(np.array([5, 5])).tolist() == [0, 0]
     chances = np.repeat([0.05, 0.55, 0.95], [100, 3, 100])

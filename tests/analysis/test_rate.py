@@ -113,7 +113,7 @@ def test_a_model_that_knows_nothing_leaves_the_gold_labels_alone(level):
     assert correct_shares(labels, chances, level)[1] == pytest.approx(expected)
 
 
-def test_labels_of_one_class_leave_the_gold_labels_alone(items):
+def test_labels_of_one_class_or_of_all_items(items):
     own, noise = items
     truth, chances = two_sides(own, MODELS["good"](own, noise))
     labels = np.zeros_like(truth)
@@ -121,9 +121,6 @@ def test_labels_of_one_class_leave_the_gold_labels_alone(items):
     no, yes = correct_shares(labels, chances, LEVEL)
     assert (no.share, yes.share, yes.low) == (1, 0, 0)
     assert yes.high == pytest.approx(bound_frequency(0.0, 12 * 3999 / 3988)[1])
-
-
-def test_labels_of_all_items_are_the_truth(items):
     truth, chances = two_sides(items[0], MODELS["useless"](*items))
     for rate, share in zip(correct_shares(truth, chances, LEVEL), truth.mean(axis=0), strict=True):
         assert rate == pytest.approx((share, share, share))

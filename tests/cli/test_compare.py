@@ -83,12 +83,11 @@ def test_methods_of_more_classes_are_scored_and_the_others_named(run, graded):
     assert {"majority-vote", "dawid-skene"} <= {row["method"] for row in rows}
 
 
-def test_methods_that_were_named_are_not_listed_as_left_out(run, graded):
+def test_methods_that_were_named_are_not_listed_and_errors_are_in_steps_of_a_declared_order(
+    run, graded
+):
     result = run("compare", *graded, "--methods", "majority-vote,dawid-skene")
     assert "Left out" not in result.stdout
-
-
-def test_errors_in_steps_are_shown_for_a_declared_order(run, graded):
     arguments = ("--methods", "majority-vote,dawid-skene", "--order", "a,b,c,d")
     result = run("compare", *graded, *arguments)
     assert result.exit_code == 0, result.output

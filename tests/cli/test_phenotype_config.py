@@ -53,9 +53,15 @@ def test_schemas_may_be_apart(tmp_path):
         read(tmp_path, 'schema = "a"', '[cdm]\nschema = "b"')
 
 
-def test_no_utilization_can_be_declared(tmp_path):
+def test_no_utilization_or_an_anchor_twice(tmp_path):
     assert read(tmp_path).request.utilization == "note_count"
     assert read(tmp_path, 'utilization = "none"').request.utilization is None
+    file = tmp_path / "bad.toml"
+    file.write_text(
+        '[records]\nfeatures = ["NLP:%"]\n[phenotype]\nanchors = ["NLP:RA", "NLP:ra"]\n'
+    )
+    with pytest.raises(UnelisaError, match="each feature only once"):
+        read_config(file)
 
 
 def test_an_index_day_and_the_days_around_it(tmp_path):
@@ -133,24 +139,12 @@ def test_values_out_of_range_are_refused(tmp_path, more, sentence):
         read_config(file)
 
 
-def test_an_anchor_twice_is_refused(tmp_path):
-    file = tmp_path / "bad.toml"
-    file.write_text(
-        '[records]\nfeatures = ["NLP:%"]\n[phenotype]\nanchors = ["NLP:RA", "NLP:ra"]\n'
-    )
-    with pytest.raises(UnelisaError, match="each feature only once"):
-        read_config(file)
-
-
-def test_an_editor_s_mark_at_the_start_is_no_matter(tmp_path):
+def test_an_editor_s_mark_at_the_start_is_no_matter_but_a_file_must_be_there(tmp_path):
     file = tmp_path / "marked.toml"
     file.write_text("\ufeff" + EXAMPLE.read_text(encoding="utf-8"), encoding="utf-8")
     assert read_config(file) == read_config(EXAMPLE)
     file.write_bytes("title = 'é'".encode("latin-1"))
     with pytest.raises(UnelisaError, match="it is not UTF-8 text"):
         read_config(file)
-
-
-def test_an_absent_file_is_told(tmp_path):
     with pytest.raises(UnelisaError, match="there is no file no.toml"):
         read_config(tmp_path / "no.toml")

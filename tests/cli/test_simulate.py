@@ -64,9 +64,15 @@ def test_bad_designs_are_refused(refused, folder, arguments, sentence):
     assert not folder.exists()
 
 
-def test_a_folder_that_is_a_file_is_refused(refused, tmp_path):
+def test_bad_folders_and_crowds_on_two_classes_are_refused(refused, tmp_path, folder):
     (tmp_path / "taken").write_text("x")
     assert "cannot create the folder" in refused("simulate", "--out", tmp_path / "taken")
+    assert "n_classes must be from 3" in refused(
+        "simulate", "classes", "--out", folder, "--classes", 2
+    )
+    out = tmp_path / "ra.duckdb"
+    assert "at least 20" in refused("simulate", "ehr", "--patients", 3, "--out", out)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_database_and_its_truth_are_written(run, tmp_path):
@@ -88,12 +94,6 @@ def test_a_database_and_its_truth_are_written(run, tmp_path):
     assert found["rows"]["person"] == 60
 
 
-def test_too_few_patients_leave_nothing(refused, tmp_path):
-    out = tmp_path / "ra.duckdb"
-    assert "at least 20" in refused("simulate", "ehr", "--patients", 3, "--out", out)
-    assert not list(tmp_path.iterdir())
-
-
 def test_crowds_on_more_classes_are_written(run, folder):
     arguments = ("--classes", 3, "--items", 60, "--voters", 10, "--copies", 0.2, "--json", "-")
     result = run("simulate", "classes", "--out", folder, *arguments)
@@ -106,9 +106,3 @@ def test_crowds_on_more_classes_are_written(run, folder):
     assert voters.spammer.sum() == 1
     assert voters.copies.notna().sum() == 2
     assert set(voters.copies.dropna()) <= set(voters.voter)
-
-
-def test_crowds_on_two_classes_are_refused(refused, folder):
-    assert "n_classes must be from 3" in refused(
-        "simulate", "classes", "--out", folder, "--classes", 2
-    )

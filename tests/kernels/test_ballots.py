@@ -7,15 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unelisa.kernels.tally import (
-    expect_classes,
-    expect_two,
-    join_classes,
-    list_votes,
-    split_votes,
-    tally_ballots,
-    weigh_ballots,
-)
+from unelisa.kernels import tally
 from unelisa.votes.ballots import list_ballots
 from unelisa.votes.blocks import WholeTable
 
@@ -24,7 +16,7 @@ def lists_of(values, first=0, last=None):
     """The lists of a table, as the product asks for them: Fortran order, read-only."""
     table = np.asfortranarray(values, dtype=np.int8).view()
     table.flags.writeable = False
-    return list_votes(table, first, len(table) if last is None else last)
+    return tally.list_votes(table, first, len(table) if last is None else last)
 
 
 def draw_table(n_items=40, n_voters=5, seed=0):
@@ -40,9 +32,6 @@ def test_lists_are_the_votes_item_by_item_with_voters_rising():
     assert voters.tolist() == [1, 2, 0, 2, 0]
     assert votes.tolist() == [1, -1, 1, 1, -1]
     assert (starts.dtype, voters.dtype, votes.dtype) == (np.int64, np.int32, np.int8)
-
-
-def test_a_part_of_the_items_starts_at_zero():
     values = [[0, 1, -1], [0, 0, 0], [1, 0, 1], [-1, 0, 0]]
     starts, voters, votes = lists_of(values, 1, 3)
     assert (starts.tolist(), voters.tolist(), votes.tolist()) == ([0, 0, 2], [0, 2], [1, 1])
@@ -50,18 +39,15 @@ def test_a_part_of_the_items_starts_at_zero():
     assert (starts.tolist(), voters.size, votes.size) == ([0], 0, 0)
 
 
-def test_weighing_is_the_sum_over_each_items_votes():
+def test_sums_over_lists_are_those_over_the_table():
     values, weights = draw_table(), np.random.default_rng(1).normal(size=5)
     values[3] = 0
-    found = weigh_ballots(lists_of(values), weights, 0 * weights)
+    found = tally.weigh_ballots(lists_of(values), weights, 0 * weights)
     assert np.allclose(found, values @ weights, rtol=0, atol=1e-12)
     assert found[3] == 0
-
-
-def test_tallies_are_the_sums_over_each_voters_items():
     values, x = draw_table(), np.random.default_rng(2).random(40)
     values[:, 2] = 0
-    signed, observed = tally_ballots(lists_of(values), x, 5)
+    signed, observed = tally.tally_ballots(lists_of(values), x, 5)
     assert np.allclose(signed, values.T @ x, rtol=0, atol=1e-12)
     assert np.allclose(observed, np.abs(values).T @ x, rtol=0, atol=1e-12)
     assert observed[2] == 0
@@ -95,7 +81,7 @@ def posterior_by_enumeration(codes, tables, shares):
 def test_the_posterior_is_that_of_the_enumeration(seed, n_classes):
     codes, run, tables, shares = draw(seed, n_classes)
     logs = np.ascontiguousarray(np.log(tables).transpose(0, 2, 1)), np.log(shares)
-    found = np.exp(join_classes(run, *logs))
+    found = np.exp(tally.join_classes(run, *logs))
     expected = [posterior_by_enumeration(row, tables, shares)[0] for row in codes]
     assert found == pytest.approx(np.array(expected), abs=1e-12)
 
@@ -118,7 +104,7 @@ def test_the_expected_votes_are_those_of_the_enumeration(seed):
             for s, k in product(range(4), range(3)):
                 if row[s]:
                     counts[s, row[s] - 1, k] += posterior[k]
-        found = expect_classes(run, known, *logs)
+        found = tally.expect_classes(run, known, *logs)
         assert found[0] == pytest.approx(counts, abs=1e-12)
         assert found[1] == pytest.approx(mass, abs=1e-12)
         assert found[2] == pytest.approx(likelihood, abs=1e-9)
@@ -128,14 +114,14 @@ def test_em_starts_from_the_votes_and_gold_labels():
     codes = np.array([[1, 1, 3], [2, 0, 0], [0, 0, 0], [3, 3, 3]], dtype=np.int8, order="F")
     run = next(iter(list_ballots(WholeTable(codes))))
     listed = run.starts, run.voters, run.votes.view(np.uint8)
-    counts, mass = split_votes(listed, NONE, np.ones(3), 3, False)
+    counts, mass = tally.split_votes(listed, NONE, np.ones(3), 3, False)
     assert mass == pytest.approx([2 / 3, 1, 4 / 3])
     assert pytest.approx(np.array([[2 / 3, 0, 0], [0, 1, 0], [1 / 3, 0, 1]])) == counts[0].T
     gold = np.array([2, 0, 1, 0], dtype=np.uint8)
-    counts, mass = split_votes(listed, gold, np.ones(3), 3, False)
+    counts, mass = tally.split_votes(listed, gold, np.ones(3), 3, False)
     assert mass == pytest.approx([0, 2, 1])
     assert counts[2, 2] == pytest.approx([0, 1, 1])
-    counts, mass = split_votes(listed, gold, np.ones(3), 3, True)
+    counts, mass = tally.split_votes(listed, gold, np.ones(3), 3, True)
     assert mass.tolist() == [0, 1, 0]
     assert counts.sum() == 3
 
@@ -144,9 +130,9 @@ def test_a_negative_weight_is_spread_over_the_other_classes():
     codes = np.array([[1, 2]], dtype=np.int8, order="F")
     run = next(iter(list_ballots(WholeTable(codes))))
     listed = run.starts, run.voters, run.votes.view(np.uint8)
-    _, mass = split_votes(listed, NONE, np.array([1.0, -1.0]), 3, False)
+    _, mass = tally.split_votes(listed, NONE, np.array([1.0, -1.0]), 3, False)
     assert mass == pytest.approx([0.75, 0, 0.25])
-    assert split_votes(listed, NONE, np.zeros(2), 3, False)[1] == pytest.approx([1 / 3] * 3)
+    assert tally.split_votes(listed, NONE, np.zeros(2), 3, False)[1] == pytest.approx([1 / 3] * 3)
 
 
 @given(seed=st.integers(0, 199))
@@ -155,11 +141,11 @@ def test_two_classes_have_the_posterior_of_the_enumeration(seed):
     votes = np.array([0, -1, 1], dtype=np.int8)[run[2]]
     logs = np.log(tables)
     odds = np.ascontiguousarray(logs[:, 1] - logs[:, 0])
-    counts, mass, likelihood, heard = expect_two(
+    counts, mass, likelihood, heard = tally.expect_two(
         (*run[:2], votes), odds, np.log(shares[1] / shares[0])
     )
     general = np.ascontiguousarray(logs.transpose(0, 2, 1)), np.log(shares)
-    expected = expect_classes(run, NONE, *general)
+    expected = tally.expect_classes(run, NONE, *general)
     assert counts == pytest.approx(expected[0][:, :, 1], abs=1e-9)
     assert (mass, heard) == (pytest.approx(expected[1][1]), (codes != 0).any(axis=1).sum())
     of_no = sum(logs[s, 0, c - 1] for row in codes for s, c in enumerate(row) if c)

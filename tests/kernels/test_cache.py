@@ -90,13 +90,9 @@ def test_without_a_home_that_can_be_written_kernels_still_run(tmp_path):
 
 
 @POSIX
-def test_the_folder_is_closed_to_others(asked, tmp_path):
+def test_a_folder_that_others_can_write_is_not_used(asked, tmp_path):
     folder = asked(tmp_path)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-
-
-@POSIX
-def test_a_folder_that_others_can_write_is_not_used(asked, tmp_path):
     folder = asked(tmp_path)
     folder.chmod(0o777)
     assert asked(tmp_path) is None

@@ -37,13 +37,10 @@ def test_what_one_thread_can_do_runs_in_the_callers_own(n_tasks, n_threads):
     assert run_threads(name_thread, range(n_tasks), n_threads) == [own] * n_tasks
 
 
-def test_several_threads_are_others_and_named():
+def test_several_threads_are_others_and_named_and_no_tasks_need_none():
     names = run_threads(name_thread, range(8), 2)
     assert all(name.startswith("unelisa") for name in names)
     assert len(set(names)) <= 2
-
-
-def test_no_tasks_need_no_thread():
     assert run_threads(name_thread, [], 4) == []
 
 

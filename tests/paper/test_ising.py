@@ -45,17 +45,18 @@ def test_marginal_and_partition_follow_from_the_joint(p, seed):
     assert np.log(model.joint()[cell(state.astype(int))]) == pytest.approx(log_chance, abs=1e-10)
 
 
-def test_strong_edges_do_not_overflow():
+def test_strong_edges_do_not_overflow_and_too_many_voters_are_refused():
     joint = star(3, weight=400.0).joint()
     assert joint[0, 0, 0, 0] == pytest.approx(0.5)
     assert joint.sum() == pytest.approx(1.0)
-
-
-def test_too_many_voters_are_rejected():
     big = Ising(0.0, np.zeros((MAX_NODES + 2, MAX_NODES + 2)))
     for call in (big.joint, big.marginal):
         with pytest.raises(ModelError, match="limited to 22 nodes, found"):
             call()
+    edges = np.zeros((201, 201))
+    edges[0, 1:] = edges[1:, 0] = 1.0
+    chances = Ising(0.0, edges).conditional(np.ones((1, 200), dtype=np.int8), 0)
+    assert chances == pytest.approx(1 / (1 + np.exp(-2.0)))
 
 
 @given(st.integers(1, 5), SEEDS)
@@ -94,13 +95,6 @@ def test_conditional_ignores_the_own_vote_and_needs_all_others():
         model.conditional(silent, 1)
     with pytest.raises(ModelError, match=r"in 0\.\.3, found 4"):
         model.conditional(votes, 4)
-
-
-def test_conditional_works_beyond_enumeration():
-    edges = np.zeros((201, 201))
-    edges[0, 1:] = edges[1:, 0] = 1.0
-    chances = Ising(0.0, edges).conditional(np.ones((1, 200), dtype=np.int8), 0)
-    assert chances == pytest.approx(1 / (1 + np.exp(-2.0)))
 
 
 # --- the Bayes rule ---------------------------------------------------------------------------

@@ -61,7 +61,7 @@ def test_a_graph_shows_strength_side_and_role():
     assert width == height
 
 
-def test_many_links_are_drawn_thinner():
+def test_many_links_are_drawn_thinner_and_no_weights_are_drawn_too():
     def widest(n):
         links = [[0, 1, 1.0]] * n
         roles = {"roles": ["expert"] * 2, "families": [], "alone": []}
@@ -69,9 +69,6 @@ def test_many_links_are_drawn_thinner():
         return drawing.draw_graph(graph)["links"][0][2]
 
     assert widest(10) > widest(500) > widest(1500) > 0.5
-
-
-def test_a_crowd_without_weights_is_drawn_too():
     graph = {"places": [[0.0, 9.0]], "ties": [0.0], "roles": ["pruned"]}
     graph |= {"links": [], "families": [], "alone": []}
     assert drawing.draw_graph(graph)["nodes"] == [[0.0, 9.0, drawing.PRUNED_SIZE, "pruned"]]
@@ -205,9 +202,6 @@ def test_contrarians_and_voters_with_links_stay_in_the_picture():
     network = _network(60, 50)._replace(links=[(0, 1, 1.0), (2, 55, 1.0)])
     apart = np.flatnonzero(~network.alone)
     assert set(apart) == {0, 1, 2, *np.flatnonzero(network.weights <= 0)}
-
-
-def test_a_family_that_knows_nothing_stands_outside_without_a_tie():
     network = _family_network([3], 4)
     roles = ["uninformative"] * 3 + ["counted"] * 4
     network = network._replace(roles=roles, weights=np.where(np.arange(7) < 3, 0.0, 1.0))

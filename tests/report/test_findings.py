@@ -69,18 +69,6 @@ def test_warnings_are_told_in_words():
     assert "1 item tied" in told
 
 
-@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
-def test_no_expert_is_a_warning():
-    rng = np.random.default_rng(0)
-    votes = Votes.of(rng.choice(np.array([-1, 1], dtype=np.int8), (50, 4)))
-    model = UnElisa(penalty=10.0, random_state=0).fit(votes)
-    findings = findings_of(model, votes)
-    assert findings["crowd"]["counted"] == 0
-    assert any(told.startswith("No experts were found") for told in findings["warnings"])
-    assert findings["reliable"] is False
-    assert "cannot be relied on" in findings["warnings"][0]
-
-
 class _Tied(MajorityVote):
     orient = "majority"
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from report.judging import divided_crowd, divided_model, family_model, findings_of
-from unelisa.aggregators import DawidSkene, LatentIsing, MajorityVote, UnElisa
+from unelisa.aggregators import DawidSkene, MajorityVote, UnElisa
 from unelisa.analysis.judged import Judged
 from unelisa.report.voters import (
     NAMED_LINKS,
@@ -13,7 +13,6 @@ from unelisa.report.voters import (
     find_families,
     list_voters,
     rank_voters,
-    selects_experts,
 )
 from unelisa.simulation.designs import figure_2_1
 from unelisa.votes import Votes
@@ -34,15 +33,12 @@ def test_rates_judged_by_the_truth_are_the_voters_own(crowd):
     assert np.allclose(rates["lean"], (votes.values > 0).mean(axis=0) - (truth > 0).mean())
 
 
-def test_a_side_that_was_never_met_has_no_rate():
+def test_rates_judged_by_labels_or_truth():
     votes = Votes.of([[1, 0], [1, 1]], coding="pm1")
     rates = estimate_rates(Judged(votes, (-1, 1), np.ones(2), has_chances=False))
     assert np.isnan(rates["specificity"]).all()
     assert np.isnan(rates["lean"]).all()  # who says one thing only does not lean
     assert rates["agreement"].tolist() == [1, 1]
-
-
-def test_votes_of_more_classes_agree_with_the_labels_or_not():
     votes = Votes.of([["a", "a", "b"], ["b", "b", None], ["c", "a", "c"]])
     rates = estimate_rates(Judged.of(MajorityVote().fit(votes), votes))
     assert rates["agreement"] == pytest.approx([1, 2 / 3, 1 / 2])
@@ -108,12 +104,6 @@ def test_roles_are_the_verdicts_and_links_within_families_are_not_drawn():
     assert apart.links_between_families() == [(0, 21, 1.0)]
 
 
-def test_only_a_graph_selects_experts(crowd):
-    assert selects_experts(LatentIsing(random_state=0).fit(crowd[0]))
-    assert not selects_experts(family_model()[0])
-    assert not selects_experts(MajorityVote().fit(crowd[0]))
-
-
 def _titles(findings):
     return [column.title for column in choose_columns(findings["voters"], findings["classes"])]
 
@@ -131,14 +121,11 @@ def test_relatives_have_a_column_and_bounds_have_none():
     assert not {"Depends on", "Accuracy_low", "Ppv_high"} & set(titles)
 
 
-def test_two_classes_are_named_in_the_users_words():
+def test_two_classes_are_named_in_the_users_words_and_more_have_a_recall_each():
     voter = {"voter": "a", "weight": 1.0, "lean": 0.1, "sensitivity": 0.8}
     columns = {column.key: column for column in choose_columns([voter], ("control", "case"))}
     assert columns["sensitivity"].hint == "says “case” where the label is “case”"
     assert columns["lean"].title == "Says “case”"
-
-
-def test_more_classes_have_a_recall_each_on_the_card():
     voter = {"voter": "a", "weight": 1.0, "accuracy": 0.8, "recall_cat": 0.7, "recall_cat_low": 0.6}
     columns = {column.key: column for column in choose_columns([voter], ("cat", "dog", "owl"))}
     assert list(columns) == ["voter", "accuracy", "recall_cat", "weight"]

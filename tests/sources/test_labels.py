@@ -53,12 +53,9 @@ def test_columns_go_by_their_names_or_their_number(votes, write, content):
     assert read_labels(write(content), votes).signs.tolist() == [1, 0, 0]
 
 
-def test_parquet_with_numbers_as_names(votes, tmp_path):
+def test_numbers_as_names_and_as_labels(votes, tmp_path, write):
     pd.DataFrame({"item": [7], "label": ["no"], "more": [1]}).to_parquet(tmp_path / "truth.parquet")
     assert read_labels(tmp_path / "truth.parquet", votes).signs.tolist() == [0, 0, -1]
-
-
-def test_numeric_labels_fit_numeric_votes(write):
     votes = Votes.of(np.array([[1, -1], [-1, -1]]))
     assert read_labels(write("item,label\n0,-1\n1,1.0\n"), votes).signs.tolist() == [-1, 1]
 
@@ -122,9 +119,6 @@ def test_reviewers_who_disagree_leave_a_label_unknown(tmp_path, reviewed_votes):
     rows = "a,no,ann,useful,\na,yes,bob,useful,\nb,yes,ann,useful,\nb,yes,bob,useful,\n"
     assert read(tmp_path, reviewed_votes, rows) == [None, "yes", None]
     assert read(tmp_path, reviewed_votes, rows + "a,yes,eve,useful,\n")[0] == "yes"  # two of three
-
-
-def test_skipping_is_no_vote():
     assert settle_answers([("a", "x", "ann"), ("a", None, "bob")]) == {"a": "x"}
 
 
@@ -133,9 +127,6 @@ def test_a_sample_leaves_out_items_that_were_chosen(tmp_path, reviewed_votes):
     assert read(tmp_path, reviewed_votes, rows, table_class=SampleTable) == ["no", "yes", None]
     with pytest.raises(VotesError, match="not drawn at random"):
         read(tmp_path, reviewed_votes, "a,no,ann,useful,\n", table_class=SampleTable)
-
-
-def test_a_plain_file_of_labels_is_a_sample(tmp_path, reviewed_votes):
     path = tmp_path / "gold.csv"
     path.write_text("item,label\na,no\n")
     assert read_labels(path, reviewed_votes, SampleTable).as_gold().tolist() == ["no", None, None]

@@ -47,12 +47,9 @@ def test_declared_codings(coding, votes, classes):
     assert settled.classes == classes
 
 
-def test_a_declared_coding_names_the_place_of_a_stranger():
+def test_the_two_labels_can_be_declared():
     with pytest.raises(VotesError, match="coding '01' allows 0, 1 only.*in data row 2"):
         settle(0, 1, -1, coding="01")
-
-
-def test_the_two_labels_can_be_declared_with_the_positive_one_last():
     settled = settle("spam", "ham", coding=("spam", "ham"))
     assert settled.votes == {"spam": -1, "ham": 1}
     assert settled.classes == ("spam", "ham")
@@ -92,6 +89,9 @@ def test_a_label_has_200_characters_at_most():
     assert settle_coding(found).classes == ("x" * 200, "y")
     with pytest.raises(VotesError, match="more than 200 characters in data row 7"):
         settle_coding({**found, "z" * 201: "in data row 7"})
+    codes = [code % 256 for code in encode_classes(MAX_CLASSES)]
+    assert codes == list(range(1, MAX_CLASSES + 1))
+    assert max(encode_classes(MAX_CLASSES)) == 127
 
 
 @pytest.mark.parametrize(
@@ -153,9 +153,3 @@ def test_an_order_is_kept_and_two_classes_are_the_usual_two():
 def test_an_order_is_a_list_and_takes_the_place_of_a_coding(coding, order):
     with pytest.raises(VotesError, match="order"):
         declare_order(coding, order)
-
-
-def test_codes_fill_a_byte():
-    codes = [code % 256 for code in encode_classes(MAX_CLASSES)]
-    assert codes == list(range(1, MAX_CLASSES + 1))
-    assert max(encode_classes(MAX_CLASSES)) == 127

@@ -8,17 +8,8 @@ import pyarrow as pa
 import pytest
 
 from unelisa.errors import VotesError
+from unelisa.votes import frames
 from unelisa.votes.columns import Column, Names
-from unelisa.votes.frames import (
-    array_columns,
-    as_array,
-    as_frame,
-    list_names,
-    long_columns,
-    read_column,
-    read_names,
-    read_row_names,
-)
 
 
 def test_number_columns_know_their_labels_and_rows():
@@ -72,12 +63,12 @@ EVERY_LIBRARY = pytest.mark.parametrize("make", LIBRARIES.values(), ids=LIBRARIE
 
 
 def series_of(make, cells):
-    return as_frame(make({"x": cells})).get_column("x")
+    return frames.as_frame(make({"x": cells})).get_column("x")
 
 
 @pytest.mark.parametrize("other", [np.ones((2, 2)), [[1, -1]], pd.Series([1, 2]), None])
 def test_what_is_no_frame_is_none(other):
-    assert as_frame(other) is None
+    assert frames.as_frame(other) is None
 
 
 def cells_of(column):
@@ -101,7 +92,7 @@ def cells_of(column):
     ],
 )
 def test_a_column_of_votes_says_what_its_cells_say(make, cells):
-    column = read_column(series_of(make, cells))
+    column = frames.read_column(series_of(make, cells))
     assert cells_of(column) == cells
 
 
@@ -120,54 +111,43 @@ def categories():
 
 @pytest.mark.parametrize("library", categories())
 def test_labels_with_places_are_read_as_the_text_they_stand_for(library):
-    column = read_column(as_frame(categories()[library]).get_column("x"))
+    column = frames.read_column(frames.as_frame(categories()[library]).get_column("x"))
     assert cells_of(column) == ["no", None, "yes", "no"]
 
 
 @EVERY_LIBRARY
 def test_names_are_text_and_whole_numbers_as_they_are(make):
-    assert read_names(series_of(make, ["b", "a"])).rows().tolist() == ["b", "a"]
-    numbers = read_names(series_of(make, [7, 3])).rows()
+    assert frames.read_names(series_of(make, ["b", "a"])).rows().tolist() == ["b", "a"]
+    numbers = frames.read_names(series_of(make, [7, 3])).rows()
     assert numbers.dtype.kind == "i"
     assert numbers.tolist() == [7, 3]
-    assert read_names(series_of(make, [1.5, 2.0])).rows().tolist() == ["1.5", "2"]
+    assert frames.read_names(series_of(make, [1.5, 2.0])).rows().tolist() == ["1.5", "2"]
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "arrow", "chunks"])
 def test_names_may_be_labels_with_places(library):
-    column = as_frame(categories()[library]).get_column("x")
+    column = frames.as_frame(categories()[library]).get_column("x")
     whole = column.filter(~column.is_null())
-    assert read_names(whole).rows().tolist() == ["no", "yes", "no"]
+    assert frames.read_names(whole).rows().tolist() == ["no", "yes", "no"]
     with pytest.raises(VotesError, match="column 'x' has no name in data row 2"):
-        read_names(column)
+        frames.read_names(column)
 
 
 @EVERY_LIBRARY
 @pytest.mark.parametrize("cells", [["a", None, "b"], ["a", " ", None], [1, None, 3]])
 def test_a_row_without_a_name_is_told_by_its_number(make, cells):
     with pytest.raises(VotesError, match="column 'x' has no name in data row 2; fill it or drop"):
-        read_names(series_of(make, cells))
+        frames.read_names(series_of(make, cells))
 
 
-def test_lists_are_no_names():
+def test_lists_and_impossible_dates_are_no_names():
     with pytest.raises(VotesError, match="'x' holds lists or records, which cannot be names"):
-        read_names(series_of(pl.DataFrame, [[1], [2]]))
-
-
-def test_dates_beyond_the_calendar_are_no_votes():
+        frames.read_names(series_of(pl.DataFrame, [[1], [2]]))
     beyond = pa.array([10**15], pa.int64()).cast(pa.timestamp("s"))
     with pytest.raises(VotesError, match="'x' holds dates or times out of range"):
-        read_column(nw.from_native(pa.table({"x": beyond})).get_column("x"))
-
-
-def test_dates_that_are_dates_are_names():
-    names = read_names(series_of(pl.DataFrame, [datetime.date(2020, 1, 2)]))
+        frames.read_column(nw.from_native(pa.table({"x": beyond})).get_column("x"))
+    names = frames.read_names(series_of(pl.DataFrame, [datetime.date(2020, 1, 2)]))
     assert names.rows().tolist() == ["2020-01-02"]
-
-
-def test_rows_are_named_by_the_index_of_pandas_and_numbered_elsewhere():
-    assert read_row_names(as_frame(pd.DataFrame(CELLS, index=["p", "q"]))).tolist() == ["p", "q"]
-    assert read_row_names(as_frame(pl.DataFrame(CELLS))).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -188,21 +168,25 @@ def test_rows_are_named_by_the_index_of_pandas_and_numbered_elsewhere():
     ],
 )
 def test_columns_are_found_by_the_users_word_or_their_usual_names(columns, named, wanted):
-    assert long_columns(iter(columns), named) == wanted
+    assert frames.long_columns(iter(columns), named) == wanted
 
 
 def test_a_column_that_is_not_there_or_named_twice_is_refused():
     with pytest.raises(VotesError, match="there is no column 'x'; the columns have other names"):
-        long_columns(["a", "b"], ("x", None, None))
+        frames.long_columns(["a", "b"], ("x", None, None))
     with pytest.raises(VotesError, match="name three different columns"):
-        long_columns(["a", "b"], ("a", "b", "a"))
+        frames.long_columns(["a", "b"], ("a", "b", "a"))
 
 
-def test_tables_that_are_no_frames_become_arrays():
+def test_tables_that_are_no_frames():
     numbers = np.ones((2, 3), dtype=np.int8)
-    assert as_array(numbers) is numbers
-    mixed = as_array([["yes", None], ["no", "yes"]])
+    assert frames.as_array(numbers) is numbers
+    mixed = frames.as_array([["yes", None], ["no", "yes"]])
     assert (mixed.dtype, mixed.tolist()) == (object, [["yes", None], ["no", "yes"]])
+    assert frames.read_row_names(
+        frames.as_frame(pd.DataFrame(CELLS, index=["p", "q"]))
+    ).tolist() == ["p", "q"]
+    assert frames.read_row_names(frames.as_frame(pl.DataFrame(CELLS))).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -217,11 +201,11 @@ def test_tables_that_are_no_frames_become_arrays():
     ],
 )
 def test_an_arrays_columns(array):
-    columns = array_columns(array)
+    columns = frames.array_columns(array)
     assert [cells_of(column) for column in columns] == array.T.tolist()
 
 
 def test_a_list_of_names_is_short():
-    assert list_names(["a", 2]) == "'a', '2'"
-    assert list_names(list("abcdefg")) == "'a', 'b', 'c', 'd', 'e' and 2 more"
-    assert list_names(["x" * 100]) == repr("x" * 60)
+    assert frames.list_names(["a", 2]) == "'a', '2'"
+    assert frames.list_names(list("abcdefg")) == "'a', 'b', 'c', 'd', 'e' and 2 more"
+    assert frames.list_names(["x" * 100]) == repr("x" * 60)

@@ -73,19 +73,18 @@ def test_nobody_is_asked_twice_and_only_what_is_offered(copied):
     assert all(not votes.values[pair] and 1 <= pair[1] < 4 for pair in pairs)
 
 
-def test_equal_gains_go_to_distinct_items_first():
+def test_an_item_is_left_when_its_cases_are_too_many_and_equal_gains_go_to_distinct_items(
+    copied, monkeypatch
+):
+    model, votes = copied
+    monkeypatch.setattr(batch, "MOST_CASES", 1)
+    found = plan(model, votes, 300)
+    assert len({question.item for question in found}) == len(found)
     votes = draw_crowd(n_items=40)
     twice = votes.take_items(np.repeat(np.arange(40), 2))
     found = plan(fit(ue.DawidSkene(), draw_crowd()), twice, 20)
     assert [question.item for question in found[:2]] == [found[0].item, found[0].item + 1]
     assert found[0].gain == pytest.approx(found[1].gain)
-
-
-def test_an_item_is_left_when_its_cases_are_too_many(copied, monkeypatch):
-    model, votes = copied
-    monkeypatch.setattr(batch, "MOST_CASES", 1)
-    found = plan(model, votes, 300)
-    assert len({question.item for question in found}) == len(found)
 
 
 def test_a_batch_can_be_spread_over_the_voters(copied):

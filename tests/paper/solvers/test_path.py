@@ -38,18 +38,6 @@ def test_ebic_picks_the_edges_of_a_plain_path(gamma):
     assert np.all(solution.weights[ring] > 0)
 
 
-def test_the_chosen_solution_is_optimal_at_its_penalties():
-    votes = ising_votes(400, 8, seed=1)
-    votes[np.random.default_rng(0).random(votes.shape) < 0.1] = 0
-    votes[:, 3] = 1
-    problem = problem_of(votes)
-    solution, penalties = ebic_path(problem, 0.25)
-    problem = replace(problem, penalties=penalties)
-    kkt = optimality(problem, solution.weights, solution.intercepts)
-    assert kkt.max() <= problem.tol
-    assert not solution.weights[3].any()
-
-
 def test_early_stop_changes_nothing_but_the_work():
     problem = problem_of(ising_votes(400, 8, seed=2))
     early, early_penalties = ebic_path(problem, 0.25)

@@ -211,16 +211,6 @@ def test_an_infinite_limit_keeps_a_coordinate_at_zero(batch):
     assert found[:, rest] == pytest.approx(alone, abs=1e-7)
 
 
-def test_a_singular_hessian_has_a_minimizer(batch):
-    hessians, scores, x, limits = batch
-    hessians[:, 1], scores[:, 1], x[:, 1], limits[:, 1] = hessians[:, 0], scores[:, 0], 0.0, 0.2
-    hessians[:, :, 1] = hessians[:, :, 0]
-    found = minimize(hessians, scores, x, limits)
-    rest = scores + np.einsum("skl,sl->sk", hessians, x - found)
-    moved = np.abs(rest - limits * np.sign(found))
-    assert np.all(np.where(found != 0, moved, np.abs(rest) - limits) <= 1e-7)
-
-
 def test_members_in_use_and_free_ones_come_first():
     scores = torch.tensor([[0.5, 0.1, 3.0, 0.0, 0.9, 2.0]])
     point = torch.tensor([[0.0, 0.2, 0.0, 0.0, 0.0, 0.0]])
