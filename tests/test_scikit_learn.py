@@ -151,7 +151,13 @@ def test_parameters_are_set_by_name(cls):
         model.set_params(nonsense=1)
 
 
-def test_experts_then_dawid_skene_in_a_pipeline(simulated):
+def test_a_selector_gives_frames_and_stands_before_dawid_skene_in_a_pipeline(simulated):
+    frame = pd.DataFrame(simulated.votes.values, columns=[f"w{s}" for s in range(25)])
+    selector = ExpertSelector(random_state=0).set_output(transform="pandas")
+    kept = selector.fit_transform(frame)
+    assert isinstance(kept, pd.DataFrame)
+    assert list(kept) == [f"w{s}" for s in simulated.experts]
+    assert list(kept) == selector.get_feature_names_out().tolist()
     values = simulated.votes.values
     pipeline = make_pipeline(ExpertSelector(random_state=0), DawidSkene(random_state=0))
     pipeline.fit(values)
@@ -161,15 +167,6 @@ def test_experts_then_dawid_skene_in_a_pipeline(simulated):
     assert np.array_equal(
         pipeline.predict_proba(values), alone.predict_proba(values[:, simulated.experts])
     )
-
-
-def test_a_selector_gives_frames_where_asked(simulated):
-    frame = pd.DataFrame(simulated.votes.values, columns=[f"w{s}" for s in range(25)])
-    selector = ExpertSelector(random_state=0).set_output(transform="pandas")
-    kept = selector.fit_transform(frame)
-    assert isinstance(kept, pd.DataFrame)
-    assert list(kept) == [f"w{s}" for s in simulated.experts]
-    assert list(kept) == selector.get_feature_names_out().tolist()
 
 
 @pytest.mark.parametrize("cls", AGGREGATORS.values())

@@ -48,14 +48,11 @@ def test_the_log_odds_is_the_probability():
 
 
 @pytest.mark.filterwarnings("ignore:.*hardly decided")
-def test_orientation_turns_the_model_around():
+def test_orientation_turns_the_model_around_and_many_who_know_nothing_do_not():
     assert Trusting(sign=-1.0).fit(TABLE).weights_[0] == 1.0  # more voters right than wrong
     assert Trusting(orient="v1").fit(TABLE).weights_[0] == 1.0  # they mostly agree
     gold = [-1, None, 1, None]
     assert Trusting().fit(TABLE, gold).weights_[0] == -1.0
-
-
-def test_many_who_know_nothing_do_not_outvote_a_few_who_know():
     merits = np.array([0.9, 0.8, -0.05, -0.04, -0.06, -0.02])
     assert pool_votes(merits) == pytest.approx([0.81 + 0.64 - 0.0081], abs=1e-12)
     assert pool_votes(-merits)[0] < 0
@@ -113,14 +110,11 @@ def test_items_without_votes_change_nothing(estimator, empty):
     assert with_empty.voters_.coverage[0] == pytest.approx(200 / (200 + empty))
 
 
-def test_only_log_odds_give_probabilities():
+def test_only_log_odds_give_probabilities_and_the_score_counts_known_items():
     assert not hasattr(aggregators.OrientedAggregator(), "predict_proba")
     assert is_classifier(aggregators.MajorityVote())
     with pytest.raises(NotImplementedError):
         aggregators.Aggregator().fit(TABLE)
-
-
-def test_the_score_counts_items_with_a_known_label_only():
     votes = Votes.of([["y", "y"], ["n", "n"], ["n", "n"]])
     model = aggregators.MajorityVote().fit(votes)
     assert model.score(votes, ["y", None, "y"]) == 0.5
@@ -180,15 +174,12 @@ def model():
     return ue.LatentIsing().fit(np.where(right, truth[:, None], -truth[:, None]))
 
 
-def test_the_main_columns_are_printed_the_least_accurate_first(model):
+def test_the_table_prints_the_least_accurate_first_and_has_all_columns_by_name(model):
     shown = repr(model.voters_).splitlines()
     assert shown[0].split() == ["voter", "verdict", "accuracy", "low", "high", "votes"]
     assert [line.split()[1] for line in (shown[1], shown[5])] == ["v1", "v0"]
     assert shown[-1].endswith("voters_full_")
     assert "low" in model.voters_._repr_html_()
-
-
-def test_all_columns_are_there_by_name(model):
     table = model.voters_
     wanted = ["voter", "verdict", "family", "accuracy", "accuracy_low", "accuracy_high"]
     assert type(table[wanted]) is pd.DataFrame
@@ -247,9 +238,6 @@ def test_the_summary_says_trust_classes_worst_voters_and_what_is_next(model):
     doubted = ue.MajorityVote().fit(pd.DataFrame(coins, columns=["<b>", *"xyz"])).summary()
     assert "the labels cannot be relied on: " in repr(doubted)
     assert "<b>" not in doubted._repr_html_()
-
-
-def test_a_fitted_model_says_what_it_found_without_names(model):
     assert repr(model).startswith("<LatentIsing(): 2 classes, ")
     assert repr(ue.LatentIsing()) == "LatentIsing()"
     assert "v1" not in repr(model)

@@ -117,17 +117,7 @@ def test_it_finds_who_depends_on_whom():
 
 
 @pytest.mark.filterwarnings("ignore:the answer depends on a tie")
-def test_many_voters_are_refused_with_the_reason():
-    values = np.random.default_rng(0).choice([-1, 1], (40, 30))
-    with pytest.raises(ModelError, match="at most 25 voters who vary, found 30"):
-        LogLinear().fit(values)
-    values[:, 20:] = 1  # voters who never vary have no terms
-    with pytest.warns(UserWarning, match="same vote"):
-        model = LogLinear(random_state=0).fit(values)
-    assert not model.weights_[20:].any()
-
-
-def test_few_voters_and_limits():
+def test_few_voters_many_voters_and_limits():
     for cls in (LogLinear, StackedRBM):
         with pytest.warns(ExpertsWarning, match="fewer than three"):
             cls().fit([[1, 1], [-1, 1], [-1, -1]])
@@ -135,6 +125,13 @@ def test_few_voters_and_limits():
         LogLinear(max_iter=2, random_state=0).fit(draw_pairs(200)[0])
     with pytest.raises(ModelError, match="ridge"):
         LogLinear(-1.0).fit(draw_pairs(20)[0])
+    values = np.random.default_rng(0).choice([-1, 1], (40, 30))
+    with pytest.raises(ModelError, match="at most 25 voters who vary, found 30"):
+        LogLinear().fit(values)
+    values[:, 20:] = 1  # voters who never vary have no terms
+    with pytest.warns(UserWarning, match="same vote"):
+        model = LogLinear(random_state=0).fit(values)
+    assert not model.weights_[20:].any()
 
 
 def test_one_hidden_unit_is_dawid_skene_and_training_ends_at_its_optimum(crowd):
@@ -165,13 +162,17 @@ def test_the_rules_for_the_number_of_units_and_the_sign():
 
 
 @pytest.mark.filterwarnings("ignore:the answer depends on chance")
-def test_units_follow_the_groups_of_voters(grouped):
+def test_units_follow_the_groups_of_voters_and_chance_is_told(grouped):
     """Four groups of five voters that share a latent variable: four units, then one."""
     values, truth, _ = grouped
     model = StackedRBM(random_state=0).fit(values)
     assert model.hidden_sizes_[-1] == 1
     assert 3 <= model.hidden_sizes_[0] <= 5
     assert model.score(values, truth) > 0.8
+    with pytest.warns(ExpertsWarning, match="depends on chance: .* label .*% of the items"):
+        model = StackedRBM(random_state=0).fit(grouped[0])
+    assert not model.reliable_
+    assert "depends on chance" in model.reliability_reason_
 
 
 @pytest.mark.filterwarnings("ignore:the answer depends on chance")
@@ -198,13 +199,6 @@ def test_a_missing_vote_is_filled_with_its_expectation_by_hand():
     assert drawn.dtype == np.int8
     assert np.array_equal(drawn[:, 0], np.ones(4000))
     assert np.mean(drawn[:, 1] > 0) == pytest.approx(0.56, abs=0.03)
-
-
-def test_an_answer_that_depends_on_chance_is_told(grouped):
-    with pytest.warns(ExpertsWarning, match="depends on chance: .* label .*% of the items"):
-        model = StackedRBM(random_state=0).fit(grouped[0])
-    assert not model.reliable_
-    assert "depends on chance" in model.reliability_reason_
 
 
 def test_a_weak_start_still_leaves_the_middle():

@@ -64,7 +64,7 @@ def log_likelihood(values, coins, prevalence):
     return total
 
 
-def test_one_round_by_hand():
+def test_one_round_and_its_smoothing_by_hand():
     """Start tau = (1, 1, 0, 0), no smoothing: counts of yes among the two halves."""
     fit = fit_small(SMALL, HALVES, 0.0, max_iter=1)
     # given yes: (2/2, 2/2, 1/2); given no: (0/2, 1/2, 0/1)
@@ -72,9 +72,6 @@ def test_one_round_by_hand():
     assert fit.shares.tolist() == [0.5, 0.5]
     # item 0: log(1/2 * 1 * 1 * 1/2 + 0) and so on
     assert fit.lower_bound == pytest.approx([np.log(0.25)], abs=1e-7)
-
-
-def test_smoothing_adds_votes_split_as_the_voters_own():
     expected = np.array(
         [
             [(0 + 1) / 4, (1 + 1.5) / 4, (0 + 2 / 3) / 3],
@@ -146,7 +143,7 @@ def test_the_objective_of_more_classes_never_falls(seed, model):
     assert np.diff(fit.lower_bound).min(initial=0.0) > -1e-9
 
 
-def test_the_voters_tables_are_found_again():
+def test_the_voters_tables_are_found_again_and_gold_labels_name_the_classes():
     codes, truth, tables = crowd(n_items=6000, n_voters=8)
     fit = fit_codes(codes, 3, confusions.FullTables(1.0))
     assert fit.tables == pytest.approx(tables, abs=0.05)
@@ -154,10 +151,7 @@ def test_the_voters_tables_are_found_again():
     ballots = list_ballots(WholeTable(codes))
     named = confusions.score_classes(ballots, fit.tables, fit.shares).argmax(axis=1)
     assert np.mean(named == truth) > 0.9
-
-
-def test_gold_labels_name_the_classes():
-    """Where voters exchange two classes, some known items show it."""
+    # where voters exchange two classes, some known items show it
     codes, truth, _ = crowd(n_items=2000, n_voters=8)
     turned = np.asfortranarray(np.array([0, 2, 1, 3], dtype=np.int8)[codes])
     gold = np.where(np.arange(2000) < 300, truth + 1, 0).astype(np.uint8)
@@ -168,15 +162,12 @@ def test_gold_labels_name_the_classes():
         assert least <= np.mean(named == truth) <= most
 
 
-def test_a_voter_without_information_has_no_weight():
+def test_no_information_has_no_weight_and_no_class_dies_out():
     tables = np.repeat([[[0.2, 0.3, 0.5]]], 3, axis=1)
     tables = np.concatenate([tables, confusions.spread_errors(np.array([0.7]), 3)])
     known = confusions.Confusions(tables, np.ones(3) / 3, np.ones((2, 3)), np.zeros(1), True)
     assert known.weights[0] == 0
     assert known.weights[1] == pytest.approx(np.log(0.7 * 2 / 0.3) / 2)
-
-
-def test_no_class_dies_out():
     assert confusions.keep_classes(np.array([0.2, 9.8])).tolist() == [0.05, 0.95]
     assert confusions.keep_classes(np.array([3.0, 7.0])) == pytest.approx([0.3, 0.7])
     assert confusions.keep_classes(np.eye(1, 7)[0]).min() > 0
@@ -219,14 +210,11 @@ def choose(monkeypatch, bounds, n_starts=None, varying=3):
     return confusions.find_fits(ballots, confusions.FullTables(1.0), starts, varying), made
 
 
-def test_the_kept_fits_are_the_likeliest_and_its_rivals(monkeypatch):
+def test_the_kept_fits_are_the_likeliest_and_few_voters_get_one_step(monkeypatch):
     kept, made = choose(monkeypatch, [-3.0, -1.0, -2.0, -1.0])
     assert kept == [made[1]]
     kept, made = choose(monkeypatch, [-3.0, -1.0, -1.2])  # .8 nats behind on four items
     assert kept == [made[1], made[2]]
-
-
-def test_fewer_than_three_varying_voters_get_one_step_from_the_majority(monkeypatch):
     with pytest.warns(ExpertsWarning, match="fewer than three voters vary"):
         kept, made = choose(monkeypatch, [0.0] * 4, varying=2)
     assert len(made) == 1
@@ -282,13 +270,18 @@ def test_the_weight_of_symmetric_coins_is_theta():
     assert model.weights_ == pytest.approx(np.log(psi / (1 - psi)) / 2, abs=1e-2)
 
 
-def test_a_constant_voter_has_exactly_no_weight(crowd):
+def test_a_constant_voter_has_no_weight_and_the_table_has_the_coins(crowd):
     votes, _ = crowd
     stuck = Votes.of(np.column_stack([votes.values, np.ones(600, dtype=np.int8)]))
     with pytest.warns(VotesWarning, match="same vote"):
         model = DawidSkene(random_state=0).fit(stuck)
     assert model.weights_[-1] == 0.0
     assert model.voters_.verdict.iloc[-1] == "left out"
+    table = DawidSkene(random_state=0).fit(crowd[0]).voters_
+    assert table.verdict.tolist()[0] == "counted"
+    assert table.verdict.tolist()[-1] == "contrarian"
+    assert table.sensitivity[0] > 0.8
+    assert table.reason[0].startswith("says yes on ")
 
 
 def test_nothing_to_learn_is_said():
@@ -309,25 +302,6 @@ def test_two_voters_are_worth_what_the_majority_says():
     assert model.sensitivity_ == pytest.approx([1, 4 / 4.5], abs=1e-8)
     assert model.specificity_ == pytest.approx([3 / 3.5, 1], abs=1e-8)
     assert model.prevalence_ == pytest.approx(4.5 / 8)
-
-
-def test_both_sides_are_turned_together(crowd):
-    votes, truth = crowd
-    up, down = DawidSkene(random_state=0), DawidSkene(random_state=0)
-    up.fit(votes, truth)
-    down.fit(votes, -truth)
-    assert down.decision_function(votes) == pytest.approx(-up.decision_function(votes))
-    assert down.sensitivity_ == pytest.approx(1 - up.specificity_)
-    assert down.weights_ == pytest.approx(-up.weights_)
-    assert down.prevalence_ == pytest.approx(1 - up.prevalence_)
-
-
-def test_the_table_of_voters_has_the_coins(crowd):
-    table = DawidSkene(random_state=0).fit(crowd[0]).voters_
-    assert table.verdict.tolist()[0] == "counted"
-    assert table.verdict.tolist()[-1] == "contrarian"
-    assert table.sensitivity[0] > 0.8
-    assert table.reason[0].startswith("says yes on ")
 
 
 @pytest.mark.filterwarnings("ignore:.*(inplace|copy) keyword")  # crowd-kit speaks pandas 2
@@ -371,16 +345,6 @@ def test_three_classes_are_the_posterior_of_the_enumeration():
         assert found == pytest.approx(joint / joint.sum(), abs=1e-9)
 
 
-def test_one_coin_scores_the_log_odds_by_bayes(crowd):
-    votes, _ = crowd
-    model = OneCoinDawidSkene(random_state=0).fit(votes)
-    psi, pi = model.accuracies_, model.prevalence_
-    right = np.where(votes.values > 0, psi, 1 - psi).prod(axis=1) * pi
-    wrong = np.where(votes.values > 0, 1 - psi, psi).prod(axis=1) * (1 - pi)
-    assert model.decision_function(votes) == pytest.approx(np.log(right / wrong))
-    assert model.predict_proba(votes)[:, 1] == pytest.approx(right / (right + wrong))
-
-
 def test_the_penalized_likelihood_never_falls_and_is_what_it_says(crowd):
     values = crowd[0].values.copy()
     values[np.random.default_rng(0).random(values.shape) < 0.5] = 0
@@ -395,7 +359,7 @@ def test_the_penalized_likelihood_never_falls_and_is_what_it_says(crowd):
     assert fit.lower_bound_[-1] == pytest.approx(total / voted.sum())
 
 
-def test_one_coin_recovers_accuracies(crowd):
+def test_one_coin_recovers_accuracies_and_scores_by_bayes(crowd):
     votes, truth = crowd
     model = OneCoinDawidSkene(random_state=0).fit(votes)
     measured = np.mean(votes.values == truth[:, None], axis=0)
@@ -403,6 +367,13 @@ def test_one_coin_recovers_accuracies(crowd):
     assert model.polarity_.tolist()[:5] == [1] * 5
     assert model.polarity_.tolist()[7:] == [-1, -1]
     assert "is right on" in model.voters_.reason[0]
+    votes, _ = crowd
+    model = OneCoinDawidSkene(random_state=0).fit(votes)
+    psi, pi = model.accuracies_, model.prevalence_
+    right = np.where(votes.values > 0, psi, 1 - psi).prod(axis=1) * pi
+    wrong = np.where(votes.values > 0, 1 - psi, psi).prod(axis=1) * (1 - pi)
+    assert model.decision_function(votes) == pytest.approx(np.log(right / wrong))
+    assert model.predict_proba(votes)[:, 1] == pytest.approx(right / (right + wrong))
 
 
 def test_a_voter_with_few_votes_is_not_infallible():

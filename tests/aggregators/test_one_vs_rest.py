@@ -85,13 +85,20 @@ def test_two_classes_are_the_method_itself_and_probabilities_are_normalized(crow
     assert hasattr(ue.OneVsRest(ue.UnElisa()), "predict_proba")
 
 
-def test_gold_labels_reach_every_fit(crowd):
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+def test_gold_labels_reach_every_fit_and_are_the_truth_of_their_items(crowd):
     votes, truth = crowd
     turned = Votes.of(np.array([None, "dog", "owl", "cat"], dtype=object)[votes.values])
     gold = np.where(np.arange(500) < 250, truth, None)
     plain = fit_quietly(ue.OneVsRest(ue.DawidSkene()), turned)
     told = fit_quietly(ue.OneVsRest(ue.DawidSkene()), turned, gold)
     assert told.score(turned, truth) > plain.score(turned, truth)
+    crowd = ue.simulate_classes(3, n_voters=6, n_items=200, random_state=0)
+    plain = ue.OneVsRest(ue.LatentIsing()).fit(crowd.votes).predict(crowd.votes)
+    other = {plain[0]: plain[1], plain[1]: plain[0]}
+    gold = {crowd.votes.items[i]: other.get(plain[i], plain[0]) for i in range(5)}
+    model = ue.OneVsRest(ue.LatentIsing()).fit(crowd.votes, gold)
+    assert model.predict(crowd.votes)[:5].tolist() == list(gold.values())
 
 
 def test_a_class_that_nobody_voted_is_never_predicted(crowd, tmp_path):
@@ -112,13 +119,3 @@ def test_it_is_cloned_and_takes_aggregators_only(crowd):
     assert not hasattr(model.estimator, "weights_")
     with pytest.raises(ModelError, match="must be an aggregator such as UnElisa"):
         ue.OneVsRest(ue.ExpertSelector()).fit(crowd[0])
-
-
-@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
-def test_gold_is_the_truth_of_its_items_where_the_method_says_so():
-    crowd = ue.simulate_classes(3, n_voters=6, n_items=200, random_state=0)
-    plain = ue.OneVsRest(ue.LatentIsing()).fit(crowd.votes).predict(crowd.votes)
-    other = {plain[0]: plain[1], plain[1]: plain[0]}
-    gold = {crowd.votes.items[i]: other.get(plain[i], plain[0]) for i in range(5)}
-    model = ue.OneVsRest(ue.LatentIsing()).fit(crowd.votes, gold)
-    assert model.predict(crowd.votes)[:5].tolist() == list(gold.values())

@@ -30,13 +30,23 @@ def test_covariances_over_common_items_are_their_slow_twin(values):
     assert moments.precision == pytest.approx(freedom)
 
 
-def test_three_covariances_determine_three_weights():
+def test_three_covariances_determine_three_weights_within_the_variance():
     """v_1^2 = r_12 r_13 / r_23 and so on, by hand: r = (.4, -.2, -.1)."""
     r = np.array([[9.0, 0.4, -0.2], [0.4, 9.0, -0.1], [-0.2, -0.1, 9.0]])
     v, converged = spectral.fit_rank_one(spectral.PairMoments(r, np.ones((3, 3)), np.ones(3)))
     expected = np.sqrt([0.4 * 0.2 / 0.1, 0.4 * 0.1 / 0.2, 0.2 * 0.1 / 0.4]) * [1, 1, -1]
     assert converged
     assert v * np.sign(v[0]) == pytest.approx(expected, abs=1e-6)
+    r = np.array([[1, 0.9, 0.9], [0.9, 1, 0.1], [0.9, 0.1, 1]])
+    v = np.abs(spectral.fit_rank_one(spectral.PairMoments(r, np.ones((3, 3)), np.ones(3)))[0])
+    assert v[0] == 1.0  # unbounded it would be 2.8
+    assert v.max() <= 1.0
+    v = np.array([0.8, 0.6, 0.5, 0.7])
+    r, precision = np.outer(v, v), np.full((4, 4), 1000.0)
+    r[0, 1] = r[1, 0] = 0.9  # a wild estimate from very few common items
+    precision[0, 1] = precision[1, 0] = 1.0
+    found = np.abs(spectral.fit_rank_one(spectral.PairMoments(r, precision, np.ones(4)))[0])
+    assert found == pytest.approx(v, abs=2e-3)
 
 
 def test_the_weights_are_an_eigenvector_of_the_completed_covariance(crowd):
@@ -47,22 +57,6 @@ def test_the_weights_are_an_eigenvector_of_the_completed_covariance(crowd):
     sizes, vectors = np.linalg.eigh(completed)
     assert sizes[-1] == pytest.approx(v @ v)
     assert np.abs(vectors[:, -1]) == pytest.approx(np.abs(v) / np.linalg.norm(v), abs=1e-6)
-
-
-def test_no_voter_shares_more_variance_than_it_has():
-    r = np.array([[1, 0.9, 0.9], [0.9, 1, 0.1], [0.9, 0.1, 1]])
-    v = np.abs(spectral.fit_rank_one(spectral.PairMoments(r, np.ones((3, 3)), np.ones(3)))[0])
-    assert v[0] == 1.0  # unbounded it would be 2.8
-    assert v.max() <= 1.0
-
-
-def test_better_estimated_covariances_count_more():
-    v = np.array([0.8, 0.6, 0.5, 0.7])
-    r, precision = np.outer(v, v), np.full((4, 4), 1000.0)
-    r[0, 1] = r[1, 0] = 0.9  # a wild estimate from very few common items
-    precision[0, 1] = precision[1, 0] = 1.0
-    found = np.abs(spectral.fit_rank_one(spectral.PairMoments(r, precision, np.ones(4)))[0])
-    assert found == pytest.approx(v, abs=2e-3)
 
 
 def test_weights_are_proportional_to_balanced_accuracy_minus_half():
@@ -77,7 +71,7 @@ def test_weights_are_proportional_to_balanced_accuracy_minus_half():
     assert model.weights_ == pytest.approx(expected / np.linalg.norm(expected), abs=0.05)
 
 
-def test_the_score_is_the_margin(crowd):
+def test_the_score_is_the_margin_and_equal_where_voters_do_not_vary_together(crowd):
     votes, truth = crowd
     model = spectral.SpectralMetaLearner().fit(votes)
     assert model.decision_function(votes) == pytest.approx(votes.values @ model.weights_)
@@ -85,9 +79,6 @@ def test_the_score_is_the_margin(crowd):
     assert model.polarity_[[0, 1, 2, 3, 4, 7, 8]].tolist() == [1, 1, 1, 1, 1, -1, -1]
     assert model.score(votes, truth) > 0.95
     assert not hasattr(model, "predict_proba")
-
-
-def test_voters_who_do_not_vary_together_count_equally():
     with pytest.warns(ExpertsWarning, match="all voters count equally"):
         model = spectral.SpectralMetaLearner().fit(np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]]))
     assert model.weights_ == pytest.approx(np.sqrt([0.5, 0.5]))
@@ -142,21 +133,6 @@ def test_exact_blocks_leave_no_residual_and_small_groups_have_fewer_parameters()
     assert spectral.fit_blocks(moments, groups).n_parameters == 6 + 0 + 1 + 3
 
 
-def test_clear_scores_are_cut_where_they_are_clear():
-    groups = np.array([0, 1, 2, 0, 1, 2, 0, 1, 2])
-    scores = np.where(np.equal.outer(groups, groups), 1.0, 0.05) * (1 - np.eye(9))
-    (found,) = spectral.propose_groups(scores, [3])
-    assert same_partition(found, groups)
-
-
-def test_the_order_of_voters_does_not_matter_for_the_groups(grouped):
-    values = grouped[0]
-    order = np.random.default_rng(5).permutation(20)
-    plain = spectral.find_blocks(spectral.measure_pairs(values), 6)[0].groups
-    mixed = spectral.find_blocks(spectral.measure_pairs(values[:, order]), 6)[0].groups
-    assert same_partition(plain[order], mixed)
-
-
 def test_the_groups_are_found_from_the_votes_also_with_abstentions(grouped):
     values, truth, groups = grouped
     model = spectral.LatentSpectralMetaLearner(random_state=0).fit(values)
@@ -205,12 +181,16 @@ def test_independent_voters_are_one_group_and_the_method_is_sml(crowd):
     assert np.array_equal(model.decision_function(votes), plain.decision_function(votes))
 
 
-def test_latent_variables_by_hand():
+def test_latent_variables_and_clear_scores_by_hand():
     values = np.asfortranarray([[1, 1, -1, 1], [-1, 1, -1, 0], [0, 0, 1, 1]], dtype=np.int8)
     weights = np.array([0.3, 0.1, 0.5, -0.5])
     latents = spectral.read_latents(WholeTable(values), weights, np.array([0, 0, 1, 1]))
     # item 0: .3 + .1 > 0 and -.5 - .5 < 0; item 1: -.3 + .1 < 0; item 2: silence and a tie
     assert latents.tolist() == [[1, -1], [-1, -1], [0, 0]]
+    groups = np.array([0, 1, 2, 0, 1, 2, 0, 1, 2])
+    scores = np.where(np.equal.outer(groups, groups), 1.0, 0.05) * (1 - np.eye(9))
+    (found,) = spectral.propose_groups(scores, [3])
+    assert same_partition(found, groups)
 
 
 def test_many_voters_are_witnessed_by_the_busiest():

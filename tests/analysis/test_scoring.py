@@ -94,15 +94,12 @@ def test_figures_of_four_classes_equal_scikit_learn_s():
     assert found.macro_f1 == pytest.approx(f1_score(K_TRUTH, predicted, average="macro"))
     assert found.log_loss == pytest.approx(log_loss(K_TRUTH, K_CHANCES))
     assert found.mean_absolute_error == pytest.approx(np.abs(predicted - K_TRUTH).mean())
-
-
-def test_macro_f1_counts_classes_that_were_only_predicted():
     truth, scores = np.array([1, 1, 2], dtype=np.int8), np.eye(4)[[0, 2, 1]]
     expected = f1_score([0, 0, 1], [0, 2, 1], average="macro", zero_division=0)
     assert score_classes(truth, scores).macro_f1 == pytest.approx(expected)
 
 
-def test_a_tie_between_classes_counts_by_its_expectation():
+def test_a_tie_between_two_or_more_classes_counts_by_its_expectation():
     truth = np.array([1, 3, 0], dtype=np.int8)
     scores = np.array([[2.0, 2.0, 0.0], [1.0, 1.0, 1.0], [0.0, 9.0, 0.0]])
     found = score_classes(truth, scores, ordered=True)
@@ -111,6 +108,10 @@ def test_a_tie_between_classes_counts_by_its_expectation():
     assert np.isnan(found.log_loss)
     assert np.isnan(found.calibration_error)
     assert np.isnan(score_classes(truth, scores).mean_absolute_error)
+    votes = Votes.of(np.array([[1, 1], [1, -1], [-1, -1]], dtype=np.int8))
+    model, truth = MajorityVote().fit(votes), np.array([1, 1, 0], dtype=np.int8)
+    row = comparison.rate_scores("mv", model, model.decision_function(votes), truth, 2.5)
+    assert row == comparison.MethodScore("mv", 0.75, None, None, None, 2.5, None)
 
 
 def test_two_columns_give_the_figures_of_two_classes_and_codes_beyond_127_wrap():
@@ -133,13 +134,6 @@ def test_every_method_has_a_row(crowd):
     rows = {row.method: row for row in comparison.compare_methods(*crowd)}
     assert rows["majority-vote"].n_experts is None
     assert rows["unelisa"].n_experts >= 3
-
-
-def test_a_tie_counts_half():
-    votes = Votes.of(np.array([[1, 1], [1, -1], [-1, -1]], dtype=np.int8))
-    model, truth = MajorityVote().fit(votes), np.array([1, 1, 0], dtype=np.int8)
-    row = comparison.rate_scores("mv", model, model.decision_function(votes), truth, 2.5)
-    assert row == comparison.MethodScore("mv", 0.75, None, None, None, 2.5, None)
 
 
 def test_the_fit_does_not_see_what_is_only_scored(crowd):
@@ -166,12 +160,15 @@ class _Choosy(MajorityVote):
         raise ModelError("it takes no such votes")
 
 
-def test_a_method_that_refuses_has_an_empty_row(crowd, monkeypatch):
+def test_refusals_leave_an_empty_row(crowd, monkeypatch, classes):
     monkeypatch.setitem(AGGREGATORS, "choosy", _Choosy)
     with pytest.warns(UnelisaWarning, match="choosy was left out: it takes no such votes"):
         rows = list(comparison.compare_methods(*crowd, ["choosy", "majority-vote"]))
     assert rows[0] == comparison.MethodScore("choosy")
     assert rows[1].accuracy is not None
+    with pytest.warns(UnelisaWarning, match="unelisa was left out: .*takes two classes, found 4"):
+        rows = list(comparison.compare_methods(classes.votes, classes.truth, ["unelisa"]))
+    assert rows == [comparison.ClassMethodScore("unelisa")]
 
 
 @pytest.mark.parametrize("name", AGGREGATORS)
@@ -186,7 +183,7 @@ def classes():
     return simulate_classes(4, 12, 400, ordered=True, missing=0.6, random_state=0)
 
 
-def test_methods_that_take_the_classes_are_compared(classes):
+def test_methods_that_take_the_classes_are_compared_by_the_figures_of_the_model(classes):
     rows = list(comparison.compare_methods(classes.votes, classes.truth))
     assert [row.method for row in rows] == comparison.list_methods(classes.votes)
     assert "unelisa" not in comparison.list_methods(classes.votes)
@@ -196,9 +193,6 @@ def test_methods_that_take_the_classes_are_compared(classes):
     row = next(comparison.compare_methods(plain, classes.truth, ["dawid-skene"]))
     assert row.mean_absolute_error is None
     assert row.log_loss is not None
-
-
-def test_a_row_of_classes_has_the_figures_of_the_model(classes):
     row = next(comparison.compare_methods(classes.votes, classes.truth, ["dawid-skene"]))
     model = comparison.build_aggregator("dawid-skene", 0).fit(classes.votes)
     labels = classes.votes.name_codes(classes.truth)
@@ -216,9 +210,3 @@ def test_scores_of_classes_are_log_probabilities_where_there_are_any(name, class
     assert scores.shape == (400, 4)
     if hasattr(model, "predict_proba"):
         assert softmax(scores, axis=1) == pytest.approx(model.predict_proba(classes.votes))
-
-
-def test_a_method_of_two_classes_that_was_asked_for_says_why_it_is_left_out(classes):
-    with pytest.warns(UnelisaWarning, match="unelisa was left out: .*takes two classes, found 4"):
-        rows = list(comparison.compare_methods(classes.votes, classes.truth, ["unelisa"]))
-    assert rows == [comparison.ClassMethodScore("unelisa")]

@@ -8,8 +8,12 @@ from unelisa.errors import ExpertsWarning, ModelError, VotesError
 from unelisa.storage import load, save
 
 
-def test_the_methods_of_the_help_pages_are_those_that_there_are():
+def test_all_methods_unless_some_are_named():
     assert tuple(AGGREGATORS) == options.METHODS
+    assert options.find_methods(None) == list(AGGREGATORS)
+    assert options.find_methods("majority-vote, unelisa") == ["majority-vote", "unelisa"]
+    with pytest.raises(ModelError, match="choose latent-ising"):
+        options.find_methods("")
 
 
 def test_a_form_reads_votes_as_declared(tmp_path):
@@ -19,6 +23,10 @@ def test_a_form_reads_votes_as_declared(tmp_path):
     votes = form.read(path)
     assert votes.classes == (2, 0)
     assert votes.values.tolist() == [[1, -1]]
+    path = tmp_path / "votes.csv"
+    path.write_text("item,ann,bob\nx,cat,dog\ny,cat,bird\n")
+    with pytest.raises(VotesError, match="in data row 2, column 'bob': it is not in --labels"):
+        options.VotesForm(labels="cat,dog").read(path)
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
@@ -46,13 +54,6 @@ def test_the_columns_of_the_fit_serve_where_they_are_there(tmp_path):
         options.VotesForm(item="id").read_as_fitted([named], model)
 
 
-def test_a_label_beside_the_two_is_named_where_the_user_named_them(tmp_path):
-    path = tmp_path / "votes.csv"
-    path.write_text("item,ann,bob\nx,cat,dog\ny,cat,bird\n")
-    with pytest.raises(VotesError, match="in data row 2, column 'bob': it is not in --labels"):
-        options.VotesForm(labels="cat,dog").read(path)
-
-
 @pytest.mark.parametrize(
     ("setting", "told"),
     [
@@ -78,13 +79,6 @@ def test_a_method_is_found_by_each_of_its_names(name):
     class_name = AGGREGATORS[name].__name__
     for spelled in (name, name.upper(), name.replace("-", "_"), class_name, class_name.lower()):
         assert options.find_method(spelled) == name
-
-
-def test_all_methods_unless_some_are_named():
-    assert options.find_methods(None) == list(AGGREGATORS)
-    assert options.find_methods("majority-vote, unelisa") == ["majority-vote", "unelisa"]
-    with pytest.raises(ModelError, match="choose latent-ising"):
-        options.find_methods("")
 
 
 def test_labels_that_cannot_be_relied_on_are_called_so_with_the_reason():

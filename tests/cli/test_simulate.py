@@ -26,7 +26,7 @@ def test_votes_truth_and_experts_are_written(run, folder):
     assert set(experts.polarity) <= {-1, 1}
 
 
-def test_long_and_wide_hold_the_same_votes(run, folder):
+def test_long_and_wide_hold_the_same_votes_and_machines_get_what_was_drawn(run, folder):
     run("simulate", "--out", folder / "long", "--items", 40)
     run("simulate", "--out", folder / "wide", "--items", 40, "--wide")
     wide = pd.read_csv(folder / "wide" / "votes.csv").set_index("item")
@@ -34,9 +34,6 @@ def test_long_and_wide_hold_the_same_votes(run, folder):
         index="item", columns="voter", values="vote"
     )
     assert (tidy[wide.columns] == wide).all(axis=None)
-
-
-def test_machines_get_what_was_drawn(run, folder):
     result = run("simulate", "--out", folder, "--items", 30, "--experts", 7, "--json", "-")
     found = json.loads(result.stdout)
     truth, experts = (pd.read_csv(folder / f"{name}.csv") for name in ("truth", "experts"))
@@ -65,14 +62,14 @@ def test_bad_designs_are_refused(refused, folder, arguments, sentence):
 
 
 def test_bad_folders_and_crowds_on_two_classes_are_refused(refused, tmp_path, folder):
-    (tmp_path / "taken").write_text("x")
-    assert "cannot create the folder" in refused("simulate", "--out", tmp_path / "taken")
     assert "n_classes must be from 3" in refused(
         "simulate", "classes", "--out", folder, "--classes", 2
     )
     out = tmp_path / "ra.duckdb"
     assert "at least 20" in refused("simulate", "ehr", "--patients", 3, "--out", out)
     assert not list(tmp_path.iterdir())
+    (tmp_path / "taken").write_text("x")
+    assert "cannot create the folder" in refused("simulate", "--out", tmp_path / "taken")
 
 
 def test_a_database_and_its_truth_are_written(run, tmp_path):

@@ -26,13 +26,17 @@ def kernel_arguments(case):
     return votes, predictors, posterior.astype(np.float32), weights
 
 
-def test_exp_and_log_are_accurate_to_single_precision():
+def test_exp_and_log_are_accurate_and_no_votes_add_nothing():
     x = np.linspace(-30, 30, 997).astype(np.float32)
     powers = np.array([pseudo_likelihood.fast_exp(v) for v in x])
     assert np.max(np.abs(powers / np.exp(x.astype(np.float64)) - 1)) < 3e-6  # |x| eps included
     y = np.exp(np.linspace(-12, 40, 997)).astype(np.float32)
     logs = np.array([pseudo_likelihood.fast_log(v) for v in y])
     assert np.allclose(logs, np.log(y.astype(np.float64)), rtol=2e-7, atol=2e-7)
+    votes = np.zeros((1, 5), np.float32)
+    posterior, weights = np.full(5, 0.5, np.float32), np.ones(1)
+    assert pseudo_likelihood.sum_expected_loss(votes, votes, posterior, weights) == 0.0
+    assert pseudo_likelihood.sum_marginal_loss(votes, votes, posterior, weights) == (0.0, 0.0, 0.0)
 
 
 def test_expected_loss_is_that_of_the_slow_twin(case):
@@ -83,13 +87,6 @@ def test_marginal_loss_and_its_gradient_are_those_of_enumeration(case):
     assert loss == pytest.approx(naive(0.3), rel=1e-5)
     assert gradient == pytest.approx((naive(0.3001) - naive(0.2999)) / 2e-4, abs=1e-3)
     assert curvature > 0
-
-
-def test_a_voter_without_votes_adds_nothing():
-    votes = np.zeros((1, 5), np.float32)
-    posterior, weights = np.full(5, 0.5, np.float32), np.ones(1)
-    assert pseudo_likelihood.sum_expected_loss(votes, votes, posterior, weights) == 0.0
-    assert pseudo_likelihood.sum_marginal_loss(votes, votes, posterior, weights) == (0.0, 0.0, 0.0)
 
 
 N_PAIRED = 5

@@ -94,13 +94,6 @@ def test_edges_of_a_non_expert_that_joins_three_of_four_experts_are_not_kept(d0,
     assert (kept < 1e-8) != differs
 
 
-def test_an_unreachable_tolerance_gives_a_warning(monkeypatch):
-    monkeypatch.setattr("unelisa.paper.conditions._TOLERANCE", -1.0)
-    with pytest.warns(ConvergenceWarning, match="did not match all moments"):
-        found = project(star(2))
-    assert found[0, 1] == pytest.approx(0.6625, abs=5e-5)
-
-
 @pytest.mark.parametrize("edges", [approximate_edges, project])
 def test_proposition_3_1_siblings_have_the_sign_of_the_product_of_their_weights(edges):
     """θ̃_st is not 0 between any two experts, and positive exactly if θ_0s θ_0t is."""
@@ -147,10 +140,14 @@ def test_assumptions_equal_their_definitions(closed_form):
         assert found.alpha[s] == pytest.approx(1 - rows.sum(axis=1).max(initial=0))
 
 
-def test_a_lonely_voter_meets_the_assumptions_trivially():
+def test_lonely_voters_and_unreachable_tolerances(monkeypatch):
     found = check_assumptions(with_edges(4, {(0, 1): 1.0, (0, 2): 1.0}))
     assert found.c_min[2] == np.inf
     assert found.alpha.tolist() == pytest.approx([1.0, 1.0, 1.0])
+    monkeypatch.setattr("unelisa.paper.conditions._TOLERANCE", -1.0)
+    with pytest.warns(ConvergenceWarning, match="did not match all moments"):
+        found = project(star(2))
+    assert found[0, 1] == pytest.approx(0.6625, abs=5e-5)
 
 
 def draw_nearest(model, n_items, seed=0):

@@ -102,15 +102,6 @@ def test_more_starts_never_give_a_lower_likelihood():
     assert many.lower_bound[-1] >= one.lower_bound[-1]
 
 
-def test_fits_are_ranked_and_those_out_of_reach_left_out():
-    class End(NamedTuple):
-        lower_bound: np.ndarray
-
-    ends = [End(np.array([-9.0, end])) for end in (-1.5, -1.0, -1.02, -1.0 - 1e-9, -1.1)]
-    # times 50 items: 25, 0, 1, 5e-8 and 5 nats behind
-    assert em.rank_fits(ends, 50) == [ends[1], ends[2]]
-
-
 def test_starts_follow_the_votes():
     values = star(4000, [0.9, 0.7, 0.6, 0.2], 0.5)
     values = np.asfortranarray(np.hstack([values, np.ones((4000, 1), np.int8)]))
@@ -126,11 +117,18 @@ def test_starts_follow_the_votes():
     assert np.flatnonzero(alone).tolist() == [0]
 
 
-def test_rows_that_stand_for_many_items_start_alike():
+def test_starts_of_rows_that_stand_for_many_and_ranks_of_fits():
     values = star(12_000, [0.9, 0.8, 0.7, 0.3], 0.4)
     ballots, copies = em.distinct_rows(WholeTable(values))
     short = em.list_starts(ballots, np.ones(4), 5, copies)
     assert np.allclose(short, em.list_starts(WholeTable(values), np.ones(4), 5), rtol=0, atol=1e-9)
+
+    class End(NamedTuple):
+        lower_bound: np.ndarray
+
+    ends = [End(np.array([-9.0, end])) for end in (-1.5, -1.0, -1.02, -1.0 - 1e-9, -1.1)]
+    # times 50 items: 25, 0, 1, 5e-8 and 5 nats behind
+    assert em.rank_fits(ends, 50) == [ends[1], ends[2]]
 
 
 def test_pooled_votes_share_one_reliability_and_the_bound_still_rises():

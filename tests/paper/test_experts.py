@@ -102,11 +102,14 @@ def test_ties_are_broken_by_the_neighbors_then_by_the_strength_of_the_edges():
     assert select_experts(graph, reverse=True).experts.tolist() == [6, 7]
 
 
-def test_equal_strengths_follow_the_given_order():
+def test_equal_strengths_follow_the_given_order_and_penalties_follow_voters(simulated):
     graph = pairs_of_strength(0.5, 0.5, 0.5)
     assert select_experts(graph, np.array([3, 5, 0, 1, 2, 4])).experts.tolist() == [3, 5]
     assert select_experts(graph).experts.tolist() == [0, 1]
     assert select_experts(graph, reverse=True).experts.tolist() == [4, 5]
+    penalties = np.linspace(0.1, 0.3, 25)
+    found = ExpertSelector(penalty=penalties).fit(simulated.votes).neighborhoods_
+    assert found.penalties.tolist() == penalties.tolist()
 
 
 @given(SQUARES, st.randoms(use_true_random=False))
@@ -157,9 +160,3 @@ def test_voters_who_discern_nothing_have_no_part_in_the_graph(simulated, selecto
     )
     assert wider.graph_.degrees[[0, 4]].tolist() == [0, 0]
     assert [others.index(s) for s in wider.experts_] == selector.experts_.tolist()
-
-
-def test_penalties_of_voters_follow_them(simulated):
-    penalties = np.linspace(0.1, 0.3, 25)
-    found = ExpertSelector(penalty=penalties).fit(simulated.votes).neighborhoods_
-    assert found.penalties.tolist() == penalties.tolist()

@@ -35,12 +35,16 @@ def test_the_answer_is_optimal_in_float64(simulated, fit_intercept):
     assert fit_intercept or not result.intercepts.any()
 
 
-def test_penalties_may_differ_by_voter(simulated):
+def test_penalties_may_differ_by_voter_and_a_warning_names_them(simulated):
     penalties = np.full(12, 0.05)
     penalties[4] = 10.0
     result = select_neighborhoods(simulated.votes, penalties)
     assert not result.weights[4].any()
     assert result.weights[:, 4].any()
+    votes = Votes.of(simulated.votes.values)
+    votes = replace(votes, voters=np.array([f"ann{s}" for s in range(12)], dtype=object))
+    with pytest.warns(ConvergenceWarning, match="the regressions of voters ann0, ann1, "):
+        select_neighborhoods(votes, tol=1e-18)
 
 
 def test_ebic_chooses_a_penalty_for_every_voter(simulated):
@@ -66,10 +70,3 @@ def test_a_solver_must_be_known_and_used(simulated):
         select_neighborhoods(simulated.votes, "ebic", solver="torch")
     with pytest.raises(ModelError, match="two classes, found 3; use votes.one_against_rest"):
         select_neighborhoods([["a", "b"], ["c", "a"]])
-
-
-def test_a_warning_names_the_voters(simulated):
-    votes = Votes.of(simulated.votes.values)
-    votes = replace(votes, voters=np.array([f"ann{s}" for s in range(12)], dtype=object))
-    with pytest.warns(ConvergenceWarning, match="the regressions of voters ann0, ann1, "):
-        select_neighborhoods(votes, tol=1e-18)

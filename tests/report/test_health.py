@@ -153,7 +153,7 @@ def test_numbers_of_few_patients_are_not_on_the_page(rules):
     assert health.render_rules(small).count(few) > page.count(few)
 
 
-def test_families_stand_together_and_arrows_point_to_the_wider_rule(rules):
+def test_families_stand_together_and_sites_have_figures_only(rules):
     drawn = health.draw_nested(rules)
     assert [bar["name"] for bar in drawn["bars"]] == ["one code", NASTY, "drug"]
     (arrow,) = drawn["arrows"]
@@ -164,9 +164,6 @@ def test_families_stand_together_and_arrows_point_to_the_wider_rule(rules):
     nobody = {**rules, "flagged": dict.fromkeys(rules["flagged"], 0), "patterns": []}
     assert {bar["width"] for bar in health.draw_nested(nobody)["bars"]} == {0}
     assert "Most frequent patterns" not in health.render_rules(nobody)
-
-
-def test_sites_have_figures_only():
     rows = [{"site": site, **make_row("drug")} for site in ("a", "b")]
     page = health.render_rules({"sites": ["a.csv", "b.csv"], "rules": rows})
     assert "Rules at 2 sites" in page

@@ -37,7 +37,7 @@ def voter_edges(model):
 # --- Figure 2.1 -------------------------------------------------------------------------------
 
 
-def test_figure_2_1_is_the_papers():
+def test_figure_2_1_is_the_papers_and_algorithm_1_finds_its_experts():
     model = figure_2_1(weight=0.9, edge=0.5, field=0.1)
     assert (model.experts + 1).tolist() == [1, 2, 3, 4, 5]
     assert (model.effective_neighborhoods[0] + 1).tolist() == [2, 3, 4, 5, 6, 7]
@@ -45,10 +45,7 @@ def test_figure_2_1_is_the_papers():
     assert model.identifiable()
     assert model.fields[0] == 0.1
     assert set(np.unique(model.edges)) == {0.0, 0.5, 0.9}
-
-
-def test_algorithm_1_on_the_effective_neighborhoods_of_figure_2_1_finds_the_experts():
-    """Knots ranked by size: f_16, which cannot reach the truth, is a knot but ranks too low."""
+    # knots ranked by size: f_16, which cannot reach the truth, is a knot but ranks too low
     hoods = [set(hood.tolist()) for hood in figure_2_1().effective_neighborhoods]
     knots = naive.knots(hoods)
     assert 15 in knots
@@ -261,12 +258,17 @@ def test_the_same_seed_gives_the_same_bits(sampler):
     assert first.votes.values.tobytes() != other.votes.values.tobytes()
 
 
-def test_a_generator_is_used_and_the_global_one_is_left_alone():
+def test_the_same_generator_moves_on_and_an_unbalanced_truth():
     before = np.random.get_state()[1].copy()  # noqa: NPY002 -- the state that must not move
     rng = np.random.default_rng(0)
     first, second = (simulate_votes(n_items=20, random_state=rng) for _ in range(2))
     assert first.votes.values.tobytes() != second.votes.values.tobytes()
     np.testing.assert_array_equal(before, np.random.get_state()[1])  # noqa: NPY002
+    simulated = simulate_votes(n_items=3000, field=0.8, random_state=2)
+    share = 1 / (1 + math.exp(-1.6))
+    # Twice the variance of independent items, 5 standard errors.
+    bound = 5 * math.sqrt(2 * share * (1 - share) / 3000)
+    assert (simulated.truth == 1).mean() == pytest.approx(share, abs=bound)
 
 
 def test_votes_are_missing_at_the_stated_rate():
@@ -278,14 +280,6 @@ def test_votes_are_missing_at_the_stated_rate():
     assert np.abs(by_voter - 0.3).max() < 5 * math.sqrt(0.21 / 1500)
     np.testing.assert_array_equal(holed.votes.values[~lost], whole.votes.values[~lost])
     np.testing.assert_array_equal(holed.truth, whole.truth)
-
-
-def test_an_unbalanced_truth():
-    simulated = simulate_votes(n_items=3000, field=0.8, random_state=2)
-    share = 1 / (1 + math.exp(-1.6))
-    # Twice the variance of independent items, 5 standard errors.
-    bound = 5 * math.sqrt(2 * share * (1 - share) / 3000)
-    assert (simulated.truth == 1).mean() == pytest.approx(share, abs=bound)
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,7 @@ def test_rows_come_in_batches_across_files_and_wide_ones_in_smaller_ones(
     batches = [batch.to_pylist() for batch in table.batches(["bob", "item"])]
     said = [("no", "x1"), (None, "x2"), ("no", "x3"), (None, "x4")]
     assert batches == [[{"bob": bob, "item": item}] for bob, item in said]
+    monkeypatch.undo()  # also what the fixtures of all tests set
     monkeypatch.setattr(module, "LEAST_ROWS", 1)
     table = pa.table({f"v{s}": [1, 0] * 1000 for s in range(50)})
     parquet.write_table(table, tmp_path / "votes.parquet")

@@ -47,16 +47,13 @@ def test_votes_are_what_the_classifiers_predict_however_they_are_given(models, t
     assert votes_from_estimators(list(models.values()), X).voters[0] == "v0"
 
 
-def test_items_keep_their_names(models, tumors):
+def test_items_keep_their_names_and_are_labeled_without_labels(models, tumors):
     X = pd.DataFrame(tumors[2], index=[f"p{i}" for i in range(len(tumors[2]))])
     unnamed = {name: model.fit(*tumors[:2]) for name, model in models.items()}
     votes = votes_from_estimators({"tree": unnamed["tree"]}, X.to_numpy(), items=X.index)
     assert votes.items[0] == "p0"
     forest = RandomForestClassifier(3, random_state=0).fit(pd.DataFrame(tumors[0]), tumors[1])
     assert votes_from_forest(forest, X).items[-1] == X.index[-1]
-
-
-def test_a_deployment_set_is_labeled_without_labels(models, tumors):
     votes = votes_from_estimators(models, tumors[2])
     labels = ue.DawidSkene(random_state=0).fit_predict(votes)
     assert set(labels) <= {"benign", "malignant"}

@@ -50,15 +50,12 @@ def test_voters_named_like_votes_do_not_mean_a_missing_header(tmp_path):
         read_votes(tmp_path / "votes.csv")
 
 
-def test_cells_are_text_whatever_they_look_like(tmp_path):
+def test_cells_are_text_and_columns_called_by_position(tmp_path):
     (tmp_path / "votes.csv").write_text(" item ;ann;bob\n007;1;\n8;0;NA\n")
     table = files.TextTable(tmp_path / "votes.csv")
     assert table.header == ["item", "ann", "bob"]
     (batch,) = table.batches(["item", "bob"])
     assert [column.to_pylist() for column in batch.columns] == [["007", "8"], ["", "NA"]]
-
-
-def test_columns_are_called_by_position_where_the_header_may_be_a_record(tmp_path):
     (tmp_path / "votes.csv").write_text("Smith,yes,no\nJones,no,yes\n")
     table = files.TextTable(tmp_path / "votes.csv")
     assert table.call_columns(["yes", "Smith"]) == ["2", "1"]

@@ -23,15 +23,12 @@ def write(tmp_path):
     return text
 
 
-def test_labels_are_matched_by_item(votes, write):
+def test_labels_are_matched_by_item_also_without_votes(votes, write):
     known = read_labels(write("item,label\nb,yes\na,no\n"), votes)
     assert known.signs.tolist() == [-1, 1, 0]
     assert known.as_gold().tolist() == ["no", "yes", None]
     assert known.scored_votes() is votes
     assert known.scored_signs().tolist() == [-1, 1, 0]
-
-
-def test_items_nobody_voted_on_are_empty_rows(votes, write):
     known = read_labels(write("item,label\nb,yes\nz,no\ny,\n"), votes)
     assert known.scored_signs().tolist() == [0, 1, 0, -1]
     scored = known.scored_votes()
@@ -110,12 +107,9 @@ def read(tmp_path, reviewed_votes, rows, **more):
     return read_labels(path, reviewed_votes, **more).as_gold().tolist()
 
 
-def test_the_last_answer_of_a_reviewer_counts(tmp_path, reviewed_votes):
+def test_the_last_answer_of_a_reviewer_counts_and_disagreement_does_not(tmp_path, reviewed_votes):
     rows = "a,no,ann,useful,\nb,yes,ann,useful,\na,yes,ann,useful,\nb,,ann,useful,\n"
     assert read(tmp_path, reviewed_votes, rows) == ["yes", None, None]
-
-
-def test_reviewers_who_disagree_leave_a_label_unknown(tmp_path, reviewed_votes):
     rows = "a,no,ann,useful,\na,yes,bob,useful,\nb,yes,ann,useful,\nb,yes,bob,useful,\n"
     assert read(tmp_path, reviewed_votes, rows) == [None, "yes", None]
     assert read(tmp_path, reviewed_votes, rows + "a,yes,eve,useful,\n")[0] == "yes"  # two of three

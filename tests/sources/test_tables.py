@@ -90,14 +90,11 @@ def write_days(folder):
     return [folder / name for name in ("one.csv", "two.csv", "three.parquet")]
 
 
-def test_several_files_are_joined_by_the_names_of_items_and_voters(tmp_path):
+def test_several_files_are_joined_by_names_or_refused(tmp_path):
     votes = read_votes(write_days(tmp_path))
     assert votes.items.tolist() == ["x1", "x2", "x3"]
     assert votes.voters.tolist() == ["ann", "bob", "cem"]
     assert votes.values.tolist() == [[-1, -1, 0], [1, 1, 0], [1, 0, -1]]
-
-
-def test_different_votes_in_two_files_are_refused_by_row_and_file(tmp_path):
     files = write_days(tmp_path)
     files[1].write_text("item,bob,cem\nx9,1,\nx1,1,0\n")
     with pytest.raises(VotesError, match="data row 2 of one.csv and in data row 2 of two.csv"):

@@ -27,11 +27,16 @@ def reverse(ballots, side):
     return ballots._replace(votes=(side * ballots.votes).astype(np.int8))
 
 
-def test_lists_hold_every_vote_once_and_in_order(values):
+def test_lists_hold_every_vote_once_and_some_voters_are_kept(values):
     ballots = run_of(values)
     assert np.array_equal(tabulate(ballots, 7), values)
     assert ballots.counts.tolist() == np.count_nonzero(values, axis=1).tolist()
     assert all(np.all(np.diff(part) > 0) for part in np.split(ballots.voters, ballots.starts[1:-1]))
+    kept, ballots = np.arange(7) != 2, run_of(values, np.linspace(-1, 1, 50))
+    found = module.keep_voters(ballots, kept)
+    assert np.array_equal(tabulate(found, 7), np.where(kept, values, 0))
+    assert np.array_equal(found.prior_odds, ballots.prior_odds)
+    assert module.keep_voters(ballots, np.ones(7, dtype=bool)) is ballots
 
 
 def test_counts(values):
@@ -102,11 +107,3 @@ def test_ballots_are_the_same_wherever_the_votes_are(values, place, tmp_path, mo
     assert module.take_ballots(there, items[:0]).n_items == 0
     joined = module.take_ballots(reversed_, np.arange(50))  # several runs as one
     assert np.array_equal(tabulate(joined, 7), -values)
-
-
-def test_votes_of_some_voters_are_kept(values):
-    kept, ballots = np.arange(7) != 2, run_of(values, np.linspace(-1, 1, 50))
-    found = module.keep_voters(ballots, kept)
-    assert np.array_equal(tabulate(found, 7), np.where(kept, values, 0))
-    assert np.array_equal(found.prior_odds, ballots.prior_odds)
-    assert module.keep_voters(ballots, np.ones(7, dtype=bool)) is ballots

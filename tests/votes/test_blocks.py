@@ -98,16 +98,13 @@ def test_row_numbers_are_names_made_when_asked_for():
     assert list(RowNumbers(0)) == []
 
 
-def test_adding_leaves_the_totals_as_they_were():
+def test_totals_stay_as_they_were_and_items_lie_in_blocks():
     totals, more = (np.ones(2), np.array(3)), (np.array([1.0, 5.0]), np.array(4))
     found = local.add_sums([totals, more])
     assert [part.tolist() for part in found] == [[2.0, 6.0], 7]
     assert [part.tolist() for part in totals] == [[1.0, 1.0], 3]
     with pytest.raises(ValueError, match="shorter"):
         local.add_sums([totals, more[:1]])
-
-
-def test_items_and_arrays_are_cut_by_the_block_they_lie_in():
     starts = np.array([0, 3, 3, 7, 10])  # the second block is empty
     groups = local.group_items(np.array([0, 2, 3, 6, 7, 9]), starts)
     assert {k: places.tolist() for k, places in groups.items()} == {0: [0, 2], 2: [0, 3], 3: [0, 2]}
@@ -265,10 +262,12 @@ def test_a_block_is_as_large_as_it_may_be_in_whole_chunks(n_voters):
 STORED = np.array([[1, 0, -1], [0, 0, 1], [-1, 0, 0], [0, 0, 1]], dtype=np.int8)
 
 
-def test_runs_start_where_the_one_before_ends():
+def test_runs_start_where_the_one_before_ends_and_zeros_are_no_votes():
     assert local.mark_starts([2, 0, 3]).tolist() == [0, 2, 2, 5]
     assert local.mark_starts([]).tolist() == [0]
     assert local.mark_starts(np.array([1], dtype=np.int8)).dtype == np.int64
+    matrix = sp.csr_array((np.array([0, 1]), np.array([0, 1]), np.array([0, 2, 2])), shape=(2, 2))
+    assert local.SparseVotes.of(matrix).starts.tolist() == [0, 0, 1]
 
 
 @pytest.mark.parametrize("layout", [sp.csr_array, sp.csc_array, sp.coo_array])
@@ -283,11 +282,6 @@ def test_sparse_votes_are_listed_voter_by_voter(layout):
         np.int8,
     )
     assert (votes.shape, len(votes)) == ((4, 3), 4)
-
-
-def test_stored_zeros_are_no_votes():
-    matrix = sp.csr_array((np.array([0, 1]), np.array([0, 1]), np.array([0, 2, 2])), shape=(2, 2))
-    assert local.SparseVotes.of(matrix).starts.tolist() == [0, 0, 1]
 
 
 def test_a_sparse_block_and_its_table_are_the_same_votes_and_a_table_is_not_copied():
@@ -376,7 +370,7 @@ def sparse_votes(monkeypatch):
     return Votes(held, np.arange(2500), names, named=False), table
 
 
-def test_few_votes_in_a_large_table_are_never_a_table():
+def test_few_votes_in_a_large_table_are_never_a_table_and_small_ones_stay():
     rng = np.random.default_rng(0)
     i, s = rng.integers(0, 40_000, 3000), rng.integers(0, 5000, 3000)
     matrix = sp.coo_array((np.ones(3000, dtype=np.int8), (i, s)), shape=(40_000, 5000)).tocsr()
@@ -387,6 +381,7 @@ def test_few_votes_in_a_large_table_are_never_a_table():
     with pytest.warns((VotesWarning, ExpertsWarning)):
         model = ue.MajorityVote().fit(matrix)
     assert model.weights_.sum() == np.count_nonzero(votes.vote_counts())
+    assert local.hold_sparse(sp.csr_array(crowd(500))).whole
 
 
 def test_blocks_of_many_voters_hold_votes_of_most():
@@ -418,10 +413,6 @@ def test_a_long_table_becomes_sparse_where_that_is_smaller():
     assert local.as_dense(block.votes)[one - block.start, whose] == (
         1 if long["vote"][0] == "yes" else -1
     )
-
-
-def test_small_or_dense_votes_stay_a_table():
-    assert local.hold_sparse(sp.csr_array(crowd(500))).whole
 
 
 @pytest.mark.parametrize(

@@ -54,13 +54,10 @@ def test_names_are_compared_in_their_one_spelling(two):
     assert joined.values.tolist() == [[1, 1, 0], [1, 1, -1], [1, 0, 1]]
 
 
-def test_rows_without_names_are_new_items():
+def test_rows_without_names_are_new_items_and_memory_is_limited(tmp_path):
     votes = Votes.of(np.array([[1, 0], [0, 1]]))
     joined = join_votes(votes, votes)
     assert joined.values.tolist() == [[1, -1], [-1, 1]] * 2
-
-
-def test_votes_beyond_the_memory_limit_are_refused(tmp_path):
     file = tmp_path / "votes"
     file.write_bytes(np.ones((2, 3), dtype=np.int8).tobytes())
     votes = Votes.of(draw_long(0))

@@ -21,15 +21,12 @@ from unelisa.votes import Votes
 from unelisa.votes.partitioned import Partitions, active_client, is_partitioned
 
 
-def test_only_dask_arrays_and_frames_are_partitioned():
+def test_only_dask_is_partitioned_and_labels_are_settled_over_all_parts():
     array = da.from_array(crowd(100), chunks=(50, 12))
     assert is_partitioned(array)
     assert is_partitioned(dd.from_pandas(pd.DataFrame(crowd(100)), npartitions=2))
     for other in (crowd(100), [[1, -1]], pd.DataFrame(crowd(100)), array.sum().to_delayed()):
         assert not is_partitioned(other)
-
-
-def test_labels_are_settled_over_all_partitions():
     words = np.array([["no", "no"], ["no", ""], ["yes", "no"], [None, "yes"]], dtype=object)
     votes = Votes.of(da.from_array(words, chunks=(2, 2)))
     assert votes.classes == ("no", "yes")

@@ -68,15 +68,12 @@ def fit(columns):
     return model, Judged.of(model, votes)
 
 
-def test_a_trusted_panel_needs_none():
+def test_trusted_panels_need_no_label_and_two_judges_their_accuracy():
     rng = np.random.default_rng(0)
     truth = rng.choice([-1, 1], 400)
     model, judged = fit([vote(truth, p, rng) for p in (0.9, 0.85, 0.8, 0.8, 0.75)])
     assert model.reliable_
     assert advice.count_labels(model, judged) is None
-
-
-def test_two_judges_need_as_many_as_tell_their_accuracy():
     rng = np.random.default_rng(0)
     truth = rng.choice([-1, 1], 5000)
     model, judged = fit([vote(truth, p, rng) for p in (0.8, 0.8)])
@@ -85,9 +82,6 @@ def test_two_judges_need_as_many_as_tell_their_accuracy():
     assert model.expected_accuracy_interval_ is None
     infinite = 1.96**2 * 0.5**2 / 0.05**2
     assert needed["n"] == pytest.approx(infinite / (1 + (infinite - 1) / 5000), abs=1.5)
-
-
-def test_the_labels_tell_the_accuracy_within_five_points():
     rng = np.random.default_rng(0)
     n = advice.count_for_accuracy(0.7, 2000)
     right = rng.random(2000) < 0.7

@@ -195,18 +195,15 @@ def test_no_gain_is_negative_and_none_exceeds_its_bound(copied, criterion):
     assert bound.max() < 1
 
 
-def test_a_relative_adds_as_much_less_as_it_counts_less(copied):
-    model, votes = copied
-    panel, _, belief = believe(model, votes, MANY)
-    gains = measure_gains(panel, belief, "log_loss").mean(axis=0)
-    assert gains[[0, 7, 8]].max() < 0.5 * gains[1:7].min()
-    assert gains[[0, 7, 8]].min() > 0
-
-
-def test_a_perfect_label_gains_all_that_is_missing():
+def test_labels_and_relatives_gain_what_they_add(copied):
     chances = np.array([[0.7, 0.2, 0.1], [1.0, 0.0, 0.0]])
     np.testing.assert_allclose(measure_label_gains(chances, np.eye(3), "errors"), [0.3, 0.0])
     found = measure_label_gains(chances, np.eye(3), "log_loss")
     np.testing.assert_allclose(found, -measure_knowledge(chances), atol=1e-12)
     guess = np.full((3, 3), 1 / 3)
     np.testing.assert_allclose(measure_label_gains(chances, guess, "log_loss"), 0, atol=1e-12)
+    model, votes = copied
+    panel, _, belief = believe(model, votes, MANY)
+    gains = measure_gains(panel, belief, "log_loss").mean(axis=0)
+    assert gains[[0, 7, 8]].max() < 0.5 * gains[1:7].min()
+    assert gains[[0, 7, 8]].min() > 0

@@ -59,7 +59,7 @@ def test_expensive_voters_are_asked_less_and_only_those_who_can_be_are(crowd):
     assert set(ue.suggest_votes(model, votes, n=5, voters="c")["voter"]) == {"c"}
 
 
-def test_a_human_is_asked_where_that_is_the_better_buy(crowd):
+def test_a_human_is_asked_where_that_is_the_better_buy_and_named_so_alone(crowd):
     model, votes = crowd
     cheap = ue.suggest_votes(model, votes, n=20, gold_cost=1.0)
     assert set(cheap["voter"]) == {"human"}
@@ -69,6 +69,11 @@ def test_a_human_is_asked_where_that_is_the_better_buy(crowd):
     assert "human" not in set(dear["voter"])
     poor = ue.suggest_votes(model, votes, n=20, gold_cost=1.0, gold_accuracy=0.6)
     assert (poor["voter"] == "human").mean() < 1
+    votes = draw_crowd(n_items=100)
+    named = type(votes)(votes.blocks, votes.items, np.array([*NAMES[:-1], "human"]), votes.classes)
+    model = fit(ue.DawidSkene(), named)
+    with pytest.raises(ModelError, match="a voter is named 'human'"):
+        ue.suggest_votes(model, named, gold_cost=2.0)
 
 
 def test_long_tables_and_sparse_votes_give_the_same(crowd):
@@ -122,11 +127,3 @@ def test_bad_input_is_one_sentence(crowd, given, sentence):
     model, votes = crowd
     with pytest.raises(ModelError, match=sentence):
         ue.suggest_votes(model, votes, **given)
-
-
-def test_a_voter_named_human_is_refused_beside_a_human():
-    votes = draw_crowd(n_items=100)
-    named = type(votes)(votes.blocks, votes.items, np.array([*NAMES[:-1], "human"]), votes.classes)
-    model = fit(ue.DawidSkene(), named)
-    with pytest.raises(ModelError, match="a voter is named 'human'"):
-        ue.suggest_votes(model, named, gold_cost=2.0)

@@ -37,20 +37,20 @@ def test_a_problem_without_meaning_is_refused(change, words):
         replace(PROBLEM, **change)
 
 
-def test_a_copy_has_arrays_of_its_own():
+def test_a_copy_has_arrays_of_its_own_and_a_missed_certificate_is_said():
     solution = solution_with([0.1, 0.2])
     copy = solution.copy()
     assert vars(copy).keys() == vars(solution).keys()
     for name, array in vars(solution).items():
         assert np.array_equal(getattr(copy, name), array)
         assert not np.shares_memory(getattr(copy, name), array)
-
-
-def test_a_certificate_that_is_no_number_is_missed_and_nothing_is_said_where_none_is():
     solution = solution_with([0.1, 0.2, np.nan, np.inf, 0.0])
     assert solution.missed(0.1).tolist() == [1, 2, 3]
     assert solution.missed(np.inf).tolist() == [2]
     warn_missed(replace(PROBLEM, tol=0.5), solution_with([0.5, 0.0, 0.1]))  # warnings are errors
+    votes = np.ones((1, 13), dtype=np.int8)
+    with pytest.warns(ConvergenceWarning, match=r"voters 0, 1, .*, 9 and 3 more did"):
+        warn_missed(solvers.L1Problem(votes, np.ones(13)), solution_with(np.ones(13)))
 
 
 @pytest.mark.parametrize(("names", "told"), [(None, "0, 2"), (["ann", "bob", "cy"], "ann, cy")])
@@ -58,12 +58,6 @@ def test_a_warning_names_the_voters_and_the_worst(names, told):
     words = rf"voters {told} did not reach the tolerance 0\.5 \(worst violation 3 lambda\): raise"
     with pytest.warns(ConvergenceWarning, match=words):
         warn_missed(replace(PROBLEM, tol=0.5, names=names), solution_with([3.0, 0.0, 2.0]))
-
-
-def test_a_warning_names_ten_voters_and_counts_the_others():
-    votes = np.ones((1, 13), dtype=np.int8)
-    with pytest.warns(ConvergenceWarning, match=r"voters 0, 1, .*, 9 and 3 more did"):
-        warn_missed(solvers.L1Problem(votes, np.ones(13)), solution_with(np.ones(13)))
 
 
 def objective(problem, s, theta, b):

@@ -68,7 +68,7 @@ def test_moments_are_means_and_counts_are_exact(weighted, abstain, n_items):
     assert moments.varied.all()
 
 
-def test_agreements_are_exact_wherever_the_packing_cuts(monkeypatch):
+def test_agreements_are_exact_and_only_positive_weights_vary(monkeypatch):
     """The first run is complete, the second is not: each is counted in its own way."""
     monkeypatch.setattr(base, "PACKED", 128)
     votes = draw(300)[0].votes
@@ -76,6 +76,14 @@ def test_agreements_are_exact_wherever_the_packing_cuts(monkeypatch):
     sums, counts, _, _ = base.measure_moments(Block(votes, 0), NONE, 1)
     assert np.array_equal(sums, naive_solver.agreements(votes))
     assert np.array_equal(counts[:, 0], np.count_nonzero(votes, axis=0))
+    votes = np.array([[1, 1, 0, 1], [-1, 1, 0, 0], [1, 1, 0, -1]], np.int8, order="F")
+    plain = L1Problem(votes, np.ones(4))
+    assert base.Rows.of(plain, 1).moments().varied.tolist() == [True, False, False, True]
+    heavy = replace(plain, item_weights=np.array([1.0, 0.0, 1.0]))
+    assert base.Rows.of(heavy, 1).moments().varied.tolist() == [False, False, False, True]
+    votes = np.empty((0, 5), dtype=np.int8, order="F")
+    assert not base.measure_all_scores(Block(votes, 0), NONE, base.NONE_LISTED, BATCH)[0].any()
+    assert not any(part.any() for part in base.measure_moments(Block(votes, 0), NONE, 1))
 
 
 @pytest.mark.parametrize("abstain", [0.0, 0.3])
@@ -84,14 +92,6 @@ def test_panels_of_voters_add_up_whatever_the_threads(abstain):
     for n_threads in (1, 5):
         sums = base.measure_moments(Block(votes, 0), NONE, n_threads)[0]
         assert np.array_equal(sums, naive_solver.agreements(votes))
-
-
-def test_only_items_of_positive_weight_decide_who_varies():
-    votes = np.array([[1, 1, 0, 1], [-1, 1, 0, 0], [1, 1, 0, -1]], np.int8, order="F")
-    plain = L1Problem(votes, np.ones(4))
-    assert base.Rows.of(plain, 1).moments().varied.tolist() == [True, False, False, True]
-    heavy = replace(plain, item_weights=np.array([1.0, 0.0, 1.0]))
-    assert base.Rows.of(heavy, 1).moments().varied.tolist() == [False, False, False, True]
 
 
 @pytest.mark.parametrize("weights", [None, np.zeros(4)])
@@ -209,9 +209,3 @@ def test_every_kth_chunk_of_all_items_is_taken_wherever_a_block_begins(precise):
             assert_square(squares[places[q] : places[q + 1]], expected, rtol=1e-4, atol=0.05)
             counted = counted_of(votes, BATCH.voters[q], weights)
             assert mass[q] == pytest.approx(counted[some].sum())
-
-
-def test_a_pass_over_no_items_is_zero():
-    votes = np.empty((0, 5), dtype=np.int8, order="F")
-    assert not base.measure_all_scores(Block(votes, 0), NONE, base.NONE_LISTED, BATCH)[0].any()
-    assert not any(part.any() for part in base.measure_moments(Block(votes, 0), NONE, 1))
