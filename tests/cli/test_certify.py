@@ -81,13 +81,10 @@ def test_bad_requests_end_in_a_sentence(run, files, gold, options, sentence):
     assert sentence in " ".join(result.stderr.split())
 
 
-def test_what_is_no_certificate_is_refused(run, files):
+def test_what_is_no_certificate_or_cut_off_is_refused(run, files, gold):
     result = run("certify", files.truth, "--check", files.truth)
     assert result.exit_code == 2
     assert "was not written by `unelisa certify --certificate`" in " ".join(result.stderr.split())
-
-
-def test_labels_that_are_cut_off_are_refused(run, files, gold):
     facts, labels = files.folder / "facts.json", files.folder / "labels.csv.gz"
     run("certify", files.votes, "--gold", gold, "--certificate", facts)
     labels.write_bytes(gzip.compress(b"item,label,status\n" * 9)[:-6])

@@ -103,16 +103,13 @@ def test_bad_arguments_are_refused(refused, files, monkeypatch, arguments, sente
     assert not (files.folder / "gold.csv").exists()
 
 
-def test_a_port_in_use_is_refused(refused, tmp_path):
+def test_a_port_in_use_is_refused_and_charts_have_no_labels_to_certify(refused, tmp_path):
     charts = tmp_path / "charts.csv"
     charts.write_text(CHARTS)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         told = refused("review", charts, "--gold", tmp_path / "gold.csv", "--port", port)
     assert f"cannot listen on port {port}" in told
-
-
-def test_charts_have_no_labels_to_certify(refused, tmp_path):
     charts = tmp_path / "charts.csv"
     charts.write_text("person_id,label,probability,drawn\n1,,0.4,0.5\n2,,0.7,0.5\n")
     told = refused("review", charts, "--aim", "certify", "--gold", tmp_path / "gold.csv")

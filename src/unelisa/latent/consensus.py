@@ -74,12 +74,8 @@ class Consensus:
 
 def fit_consensus(crowd: Crowd, counts: Floats, *, ease: bool = True) -> Consensus:
     """Return the model of the votes; where they are many, EM runs on a part of the items first."""
-    model, part, ballots = (
-        start(crowd, counts, ease=ease),
-        crowd.draw_votes(FIT_VOTES),
-        crowd.ballots,
-    )
-    rounds = ROUNDS
+    model, ballots, rounds = start(crowd, counts, ease=ease), crowd.ballots, ROUNDS
+    part = crowd.draw_votes(FIT_VOTES)
     if part.ballots.n_items < ballots.n_items:
         cast, _ = count_votes(part.ballots, ballots.n_voters, crowd.n_classes)
         model = ballots.near(part.blocks).compute(run_rounds, model, cast, ROUNDS)
