@@ -47,7 +47,7 @@ def test_ordinary_votes_and_tight_tolerances_are_met_on_the_device(problem):
 @pytest.mark.parametrize("kind", naive_solver.KINDS)
 def test_the_device_never_claims_too_much(kind):
     for seed in range(2):
-        hard = naive_solver.hard_problem(kind, seed, weighted=seed == 1)
+        hard = naive_solver.hard_problem(kind, seed)
         solution = on_device(hard)
         assert np.all(certificate(hard, solution) <= solution.kkt + 1e-9)
 
