@@ -130,7 +130,6 @@ def simulated():
 
 
 @ANY
-@pytest.mark.filterwarnings("ignore:the answer depends on")
 @pytest.mark.filterwarnings("ignore:.*hardly decided")  # the anchor of this test is nobody's expert
 def test_clone_keeps_the_settings_and_forgets_the_fit(cls, simulated):
     model = cls()
@@ -174,7 +173,6 @@ def test_a_selector_gives_frames_where_asked(simulated):
 
 
 @ANY
-@pytest.mark.filterwarnings("ignore:the answer depends on")
 def test_a_fitted_model_survives_pickling(cls, simulated):
     model = cls().fit(simulated.votes)
     twin = pickle.loads(pickle.dumps(model))  # noqa: S301
@@ -185,7 +183,6 @@ def test_a_fitted_model_survives_pickling(cls, simulated):
 
 
 @pytest.mark.parametrize("cls", AGGREGATORS.values())
-@pytest.mark.filterwarnings("ignore:the answer depends on")
 def test_scorers_find_the_score(cls, simulated):
     """`roc_auc` asks classifiers only for their decision function."""
     scores = cross_val_score(

@@ -20,7 +20,7 @@ from unelisa.aggregators.stacked_rbm import (
     find_sign,
     finish_top,
 )
-from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError
+from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, ReliabilityWarning
 from unelisa.votes import Votes
 from unelisa.votes.ballots import list_ballots
 
@@ -126,7 +126,6 @@ def test_it_finds_who_depends_on_whom():
     assert "strongest tie" in model.voters_.reason[4]
 
 
-@pytest.mark.filterwarnings("ignore:the answer depends on a tie")
 def test_many_voters_are_refused_with_the_reason():
     values = np.random.default_rng(0).choice([-1, 1], (40, 30))
     with pytest.raises(ModelError, match="at most 25 voters who vary, found 30"):
@@ -172,7 +171,6 @@ def test_the_rule_for_the_number_of_units():
     assert count_units(np.zeros((3, 3))) == 1
 
 
-@pytest.mark.filterwarnings("ignore:the answer depends on chance")
 def test_units_follow_the_groups_of_voters(grouped):
     """Four groups of five voters that share a latent variable: four units, then one."""
     values, truth, _ = grouped
@@ -182,7 +180,6 @@ def test_units_follow_the_groups_of_voters(grouped):
     assert model.score(values, truth) > 0.8
 
 
-@pytest.mark.filterwarnings("ignore:the answer depends on chance")
 def test_sizes_may_be_given(grouped):
     values, truth, _ = grouped
     model = StackedRBM(hidden=(4, 1), random_state=0).fit(values)
@@ -217,7 +214,7 @@ def test_the_sign_turns_with_the_votes():
 
 
 def test_an_answer_that_depends_on_chance_is_told(grouped):
-    with pytest.warns(ExpertsWarning, match="depends on chance: .* label .*% of the items"):
+    with pytest.warns(ReliabilityWarning, match="depends on chance: .* label .*% of the items"):
         model = StackedRBM(random_state=0).fit(grouped[0])
     assert not model.reliable_
     assert "depends on chance" in model.reliability_reason_

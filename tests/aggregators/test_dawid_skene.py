@@ -349,7 +349,6 @@ def test_the_table_of_voters_has_the_coins(crowd):
 
 @pytest.mark.filterwarnings("ignore:.*(inplace|copy) keyword")  # crowd-kit speaks pandas 2
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.filterwarnings("ignore:the answer depends on a tie")  # 100 items
 def test_crowd_kit_reaches_no_higher_likelihood(seed):
     rival = pytest.importorskip("crowdkit.aggregation")
     rng = np.random.default_rng(seed)

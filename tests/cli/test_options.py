@@ -3,15 +3,8 @@ from types import SimpleNamespace
 import pytest
 
 from unelisa.aggregators import AGGREGATORS, MajorityVote
-from unelisa.cli.options import (
-    METHODS,
-    VotesForm,
-    build_method,
-    find_method,
-    find_methods,
-    warn_if_unreliable,
-)
-from unelisa.errors import ExpertsWarning, ModelError, VotesError
+from unelisa.cli.options import METHODS, VotesForm, build_method, find_method, find_methods
+from unelisa.errors import ModelError, ReliabilityWarning, VotesError, warn_if_unreliable
 from unelisa.storage import load, save
 
 
@@ -104,7 +97,7 @@ def test_settings_reach_the_methods_that_have_them(name):
 def test_labels_that_cannot_be_relied_on_are_called_so_with_the_reason():
     model = SimpleNamespace(reliable_=False, reliability_reason_="the voters toss coins")
     words = "the labels cannot be relied on: the voters toss coins"
-    with pytest.warns(ExpertsWarning, match=words):
+    with pytest.warns(ReliabilityWarning, match=words):
         warn_if_unreliable(model)
 
 
