@@ -83,16 +83,12 @@ def fit_within() -> None:
 
 
 @pytest.mark.usefixtures("at_once")
-def test_stages_add_up():
+def test_stages_add_up_unless_one_fails():
     """Two halves of 40 %; three fifths of what is left up to 80 %; half of the rest up to 90 %."""
     seen = []
     with show_fits_in(seen.append):
         fit_steps()
     assert seen == [20, 40, 48, 54, 59, 80, 85, 90, 100]
-
-
-@pytest.mark.usefixtures("at_once")
-def test_a_stage_that_fails_is_not_done():
     seen = []
     with show_fits_in(seen.append), pytest.raises(ValueError, match="no"), show_fit("fitting"):
         with until(0.2):

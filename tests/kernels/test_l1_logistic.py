@@ -5,23 +5,15 @@ import pytest
 
 import naive_solver
 from naive_rows import assert_square, batch_of, counted_of, square_of
+from unelisa.kernels import l1_logistic
 from unelisa.kernels.curvature import add_curvatures
-from unelisa.kernels.l1_logistic import (
-    CHUNK,
-    Regressions,
-    Sums,
-    add_scores,
-    bound_batch,
-    fill_residuals,
-    squash,
-)
 from unelisa.paper.solvers.base import items_of
 from unelisa.votes.blocks import Block
 
 CASES = pytest.mark.parametrize(
     ("weighted", "abstain"), [(False, 0.0), (False, 0.3), (True, 0.0), (True, 0.3)]
 )
-N_ITEMS = CHUNK + 700  # two chunks, the second with a part of a subsum
+N_ITEMS = l1_logistic.CHUNK + 700  # two chunks, the second with a part of a subsum
 
 
 def make_case(weighted, abstain):
@@ -31,7 +23,7 @@ def make_case(weighted, abstain):
     weights = rng.random(N_ITEMS) if weighted else np.empty(0)
     items = items_of(Block(votes, 0), weights)
     members = [[1, 2, 3, 4, 5, 6], [0, 2], []]
-    batch = Regressions(
+    batch = l1_logistic.Regressions(
         np.array([0, 1, 7]),
         np.array([0, 6, 8, 8]),
         np.concatenate(members).astype(np.int64),
@@ -55,7 +47,7 @@ def weights_of(items):
 def test_squash_is_tanh(real, error):
     z = np.concatenate([np.linspace(-12, 12, 5001), [0.0, -1e30, 1e30]]).astype(real)
     expected = np.tanh(z.astype(np.float64))
-    squash(z)
+    l1_logistic.squash(z)
     assert np.max(np.abs(z - expected)) < error
 
 
@@ -63,8 +55,8 @@ def test_squash_is_tanh(real, error):
 @pytest.mark.parametrize(("real", "error"), [(np.float32, 1e-5), (np.float64, 1e-13)])
 def test_scores_and_loss(weighted, abstain, real, error):
     votes, items, batch, members = make_case(weighted, abstain)
-    sums = Sums.zeros(batch)
-    add_scores(items, batch, np.empty(CHUNK, real), sums)
+    sums = l1_logistic.Sums.zeros(batch)
+    l1_logistic.add_scores(items, batch, np.empty(l1_logistic.CHUNK, real), sums)
     for q in range(3):
         design, logits = logits_of(votes, batch, members, q)
         r = naive_solver.residuals(votes, batch.voters[q], logits, weights_of(items))
@@ -79,7 +71,7 @@ def test_scores_and_loss(weighted, abstain, real, error):
 def test_residuals(weighted, abstain):
     votes, items, batch, members = make_case(weighted, abstain)
     out = np.empty((3, 1000), np.float32)
-    fill_residuals(items, batch, 500, 1400, out)
+    l1_logistic.fill_residuals(items, batch, 500, 1400, out)
     for q in range(3):
         _, logits = logits_of(votes, batch, members, q)
         r = naive_solver.residuals(votes, batch.voters[q], logits, weights_of(items))
@@ -88,8 +80,8 @@ def test_residuals(weighted, abstain):
 
 def test_the_noise_bound_grows_with_the_coefficients():
     _, _, batch, _ = make_case(False, 0.0)
-    small = bound_batch(batch, 64)
-    large = bound_batch(batch._replace(theta=10 * batch.theta), 64)
+    small = l1_logistic.bound_batch(batch, 64)
+    large = l1_logistic.bound_batch(batch._replace(theta=10 * batch.theta), 64)
     assert np.all(large[:2] > small[:2])
     assert large[2] == small[2]
 
@@ -117,13 +109,13 @@ NONE = np.empty(0)
 
 def curve(items, steps, floors, real=np.float64, batch=BATCH):
     out, mass = np.full(59, 7.0), np.full(3, 7.0)
-    buffer = np.empty(CHUNK, real)
+    buffer = np.empty(l1_logistic.CHUNK, real)
     add_curvatures(items, batch, np.array(steps), floors, buffer, PLACES, out, mass)
     return out, mass
 
 
 @CASES
-@pytest.mark.parametrize("n_items", [1, CHUNK, 2 * CHUNK + 700])
+@pytest.mark.parametrize("n_items", [1, l1_logistic.CHUNK, 2 * l1_logistic.CHUNK + 700])
 def test_curvature_is_the_weighted_product_of_the_design(weighted, abstain, n_items):
     votes, weights = draw(n_items, weighted, abstain)
     out, mass = curve(items_of(Block(votes, 0), weights), [[0, 1]] * 3, np.zeros(3))
@@ -135,10 +127,10 @@ def test_curvature_is_the_weighted_product_of_the_design(weighted, abstain, n_it
 
 @pytest.mark.parametrize("real", [np.float32, np.float64])
 def test_each_regression_takes_its_own_chunks(real):
-    votes, weights = draw(3 * CHUNK + 5, True, 0.3)
+    votes, weights = draw(3 * l1_logistic.CHUNK + 5, True, 0.3)
     steps = [[0, 2], [1, 2], [1, 3]]
     out, mass = curve(items_of(Block(votes, 0), weights), steps, np.zeros(3), real)
-    chunks = np.arange(len(votes)) // CHUNK
+    chunks = np.arange(len(votes)) // l1_logistic.CHUNK
     for q, used in enumerate(([0, 2], [1, 3], [1])):
         some = np.isin(chunks, used)
         expected = square_of(votes[some], BATCH, q, weights[some])
@@ -158,7 +150,7 @@ def test_where_the_sign_is_wrong_the_curvature_has_a_floor():
 
 
 def test_a_negative_floor_asks_for_the_gap_between_the_curvature_and_one():
-    votes, _ = draw(CHUNK + 700)
+    votes, _ = draw(l1_logistic.CHUNK + 700)
     out, mass = curve(items_of(Block(votes, 0), NONE), [[0, 1]] * 3, np.full(3, -1.0))
     for q in range(3):
         members = BATCH.members[BATCH.starts[q] : BATCH.starts[q + 1]]
