@@ -96,21 +96,18 @@ def compare_methods(
 
 def list_methods(votes: Votes) -> list[str]:
     """Return the names of the methods that take as many classes as the votes have."""
-    names = list(METHODS)
-    return [one for one in names if votes.n_classes == 2 or find_aggregator(one).takes.any_class]
-
-
-def find_aggregator(name: str) -> type[Aggregator]:
-    """Return the class of a registered aggregator, and load no other."""
-    found: type[Aggregator] = getattr(import_module("unelisa.aggregators"), METHODS[name])
-    return found
+    every = import_module("unelisa.aggregators.registry").AGGREGATORS.items()
+    return [name for name, cls in every if votes.n_classes == 2 or cls.takes.any_class]
 
 
 def build_aggregator(
     name: str, random_state: int | None = None, n_jobs: int | None = None
 ) -> Aggregator:
     """Return a registered aggregator, with the seed and the threads where it has such a setting."""
-    model = find_aggregator(name)()
+    if name in METHODS:  # no other is loaded
+        model: Aggregator = getattr(import_module("unelisa.aggregators"), METHODS[name])()
+    else:
+        model = import_module("unelisa.aggregators.registry").AGGREGATORS[name]()
     wanted = {"random_state": random_state, "n_jobs": n_jobs}
     model.set_params(**{key: wanted[key] for key in wanted.keys() & model.get_params().keys()})
     return model
