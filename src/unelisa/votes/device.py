@@ -206,7 +206,9 @@ class DeviceBlocks(ItemBlocks):
     def view(self, change: Change, *parameters: Any, per_item: Sequence[Array] = ()) -> ItemBlocks:
         """Return changed blocks; on the device too, if the change has a twin."""
         twin, view = TWINS.get(change), View(self, change, parameters, per_item)
-        return DeviceBlocks(view, twin(self.lists, *per_item, *parameters)) if twin else view
+        if twin is None:
+            return view
+        return DeviceBlocks(view, twin(self.lists, *per_item, *parameters)).using(self.n_threads)
 
     def rearrange(self, columns: Places, side: int = 1) -> ItemBlocks:
         """Return the votes of these voters as columns, each at most once."""
