@@ -413,6 +413,9 @@ def test_what_is_no_cohort_is_refused():
         certify_cohort({}, {})
     with pytest.raises(ModelError, match="error must lie between 0 and 1"):
         certify_cohort({"p": 1}, {"p": 1}, 1.0)
+    for stranger in ("p\u200b", "\uff50", "q"):
+        with pytest.raises(VotesError, match="none of the 1 charts is of a flagged patient"):
+            certify_cohort({"p": 1}, {stranger: 1})
     with pytest.raises(VotesError, match="must be 0 or 1"):
         certify_cohort({"p": 1}, {"p": "case"})
 

@@ -143,6 +143,11 @@ def certify_cohort(
         raise ModelError("there is no flagged patient to certify")
     patients = list(strata)
     case = {name: charts[name] == 1 for name in patients if name in charts}
+    if charts and not case:
+        raise VotesError(
+            f"none of the {len(charts):,} charts is of a flagged patient; compare how patients are "
+            "named"
+        )
     if any(charts[name] not in (0, 1) for name in case):
         raise VotesError("labels of charts must be 0 or 1, 1 for a case")
     draws = _count_strata(strata, case, error)
