@@ -349,6 +349,8 @@ def test_the_rate_of_another_class_is_the_rest(jury):
         certify_rates(model, votes, gold, dict(enumerate(system)), label=k) for k in (1, 0)
     )
     assert np.allclose(one["low"], 1 - other["high"])
+    some = {i: name if i % 2 else None for i, name in enumerate(system)}
+    assert list(certify_rates(model, votes, gold, some).index) == ["a", "b"]
     with pytest.raises(ModelError, match="not a class"):
         certify_rates(model, votes, gold, {0: "a"}, label="x")
     with pytest.raises(VotesError, match="none of the items"):
