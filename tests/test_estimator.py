@@ -13,13 +13,6 @@ from unelisa.votes import Votes
 FRAME = pd.DataFrame({"ann": [1, 0, 1], "bob": [1, 0, 0], "eve": [0, 0, 1]})
 
 
-def test_voters_with_names_are_matched_by_name():
-    model = MajorityVote().fit(FRAME)
-    assert model.feature_names_in_.tolist() == ["ann", "bob", "eve"]
-    turned = model.decision_function(FRAME[["eve", "bob", "ann"]])
-    assert turned == pytest.approx(model.decision_function(FRAME))
-
-
 def test_an_absent_voter_has_abstained_and_an_unknown_one_is_left_out():
     model = MajorityVote().fit(FRAME)
     assert model.decision_function(FRAME[["ann", "bob"]]) == pytest.approx([1, -1, 0])
@@ -45,11 +38,14 @@ def test_votes_with_other_labels_are_refused_and_swapped_ones_turned():
         model.predict(Votes.of([["good", "bad", "bad"]]))
 
 
-def test_voters_without_names_are_matched_by_position():
+def test_voters_without_names_are_matched_by_position_in_every_fit_anew():
     model = MajorityVote().fit(FRAME.to_numpy())
     assert model.predict(FRAME.to_numpy()).tolist() == model.predict(Votes.of(FRAME)).tolist()
     with pytest.raises(VotesError, match="X has 2 features, but MajorityVote is expecting 3"):
         model.predict(FRAME.to_numpy()[:, :2])
+    model = MajorityVote().fit(FRAME)
+    model.fit(FRAME.to_numpy())
+    assert not hasattr(model, "feature_names_in_")
 
 
 def test_raw_tables_are_read_as_in_fit_even_with_one_label_left():
@@ -60,12 +56,6 @@ def test_raw_tables_are_read_as_in_fit_even_with_one_label_left():
     codes = np.array([[1, -1, 0], [-1, 1, 1], [1, 1, -1]])
     signs = MajorityVote().fit(Votes.of(codes, coding="pm1"))
     assert signs.decision_function(np.array([[0, 1, 1]])) == pytest.approx([1.0])
-
-
-def test_a_new_fit_forgets_the_old_columns():
-    model = MajorityVote().fit(FRAME)
-    model.fit(FRAME.to_numpy())
-    assert not hasattr(model, "feature_names_in_")
 
 
 @pytest.mark.parametrize(
@@ -172,11 +162,6 @@ def test_no_estimator_guesses_what_three_codes_mean(cls):
     if hasattr(model, "score"):
         with pytest.raises(VotesError, match="if 0 means abstained, pass Votes.of"):
             model.score(codes, np.ones(40))
-
-
-def test_a_selector_of_two_classes_points_to_one_against_the_rest():
-    with pytest.raises(ModelError, match="3; use votes.one_against_rest"):
-        ExpertSelector().fit([["a", "b"], ["c", "a"]])
 
 
 def test_a_model_reads_later_tables_by_the_columns_of_its_fit():

@@ -47,9 +47,6 @@ def test_what_needs_more_is_refused_with_what_to_do():
             ModelError, match=r"a\.npz needs about 2\.1 GB .* limit of 2\.0 GB; raise"
         ):
             refuse_beyond(2_100_000_000, "a.npz", ModelError)
-
-
-def test_a_low_limit_refuses_nothing_small():
     with limit_memory(1):
         refuse_beyond(LEAST, "votes.csv")
         with pytest.raises(VotesError, match="UNELISA_MEMORY"):

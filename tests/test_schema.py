@@ -45,10 +45,12 @@ def right(classes: tuple[type[Any], type[Any]]) -> dict[str, Any]:
     return {"n": 3, "coins": np.full((2, 3), 0.5), "ties": ties, "rows": rows, "note": None}
 
 
-def test_what_is_declared_is_accepted(classes):
+def test_what_is_declared_is_accepted_under_unique_names(classes):
     crowd, _ = classes
     for note in (None, "a text"):
         assert check_parts(crowd(**{**right(classes), "note": note})) is None
+    names = [cls.__name__ for cls in SCHEMAS]
+    assert len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize(
@@ -94,8 +96,3 @@ def test_rules_lines_and_what_is_missing(classes):
         stored(x="finite[[")(object)
     with pytest.raises(ModelError, match="Crowd without absent"):
         check_parts(stored(absent="finite")(crowd)(**right(classes)))
-
-
-def test_names_of_stored_classes_are_unique():
-    names = [cls.__name__ for cls in SCHEMAS]
-    assert len(set(names)) == len(names)

@@ -116,7 +116,7 @@ def test_no_class_wins_an_item_on_which_others_were_named():
     assert right[0] > right[1] - 0.01
 
 
-def test_ease_and_readings_are_there():
+def test_ease_and_a_second_reading_are_there():
     values, _ = class_crowd(5)
     votes = ue.Votes.of(table_of(values))
     model = ue.LatentIsing().fit(votes)
@@ -126,9 +126,6 @@ def test_ease_and_readings_are_there():
     assert list(shares.index) == [f"share_{name}" for name in model.classes_]
     low, high = model.expected_accuracy_interval_
     assert low <= model.expected_accuracy_ <= high
-
-
-def test_the_second_reading_is_read():
     values, _ = copied_classes(0, repeat=0.98)
     votes = ue.Votes.of(table_of(values))
     model = ue.LatentIsing().fit(votes)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from latent.worlds import copying_crowd, echo, plain_crowd, rules, sides, two_axes, uneven_crowd
+from latent.worlds import copying_crowd, echo, plain_crowd, sides, two_axes, uneven_crowd
 from unelisa.aggregators import LatentIsing, MajorityVote
 from unelisa.errors import ModelError, ReliabilityWarning, UnelisaWarning, VotesError, VotesWarning
 from unelisa.storage import load, save
@@ -108,11 +108,18 @@ def test_the_second_reading_stands_beside_the_first():
         model.read(2)
 
 
-def test_hard_items_are_told():
+def test_hard_items_are_told_and_a_voter_with_three_votes_is_no_expert():
     values, _, ease = uneven_crowd(1)
     found = fit(values).ease(values)
     assert np.corrcoef(found, ease)[0, 1] > 0.6
     assert np.isnan(fit(values).ease(np.zeros((2, 15)))).all()
+    values, truth = plain_crowd(5)
+    few = np.zeros((300, 1), dtype=np.int8)
+    seen = [*np.flatnonzero(truth > 0)[:2], np.flatnonzero(truth < 0)[0]]
+    few[seen, 0] = truth[seen]
+    model = fit(np.hstack([values, few]))
+    assert model.weights_[-1] > 0
+    assert model.voters_.verdict.tolist()[-1] in ("counted", "uninformative")
 
 
 def small(*columns):
@@ -156,26 +163,6 @@ def test_noise_claims_nothing(share):
     assert len(model.experts_) == 0
     assert not model.reliable_
     assert model.expected_accuracy_ is None
-
-
-@pytest.mark.parametrize("world", [copying_crowd, rules, plain_crowd])
-def test_neither_seeds_nor_threads_change_a_bit(world, monkeypatch):
-    monkeypatch.setattr("unelisa.votes.ballots.RUN", 200)
-    values = world(3)[0]
-    one = fit(values)
-    for other in (fit(values, n_jobs=2), fit(values, random_state=1)):
-        assert np.array_equal(other.weights_, one.weights_)
-        assert np.array_equal(other.decision_function(values), one.decision_function(values))
-
-
-def test_a_voter_with_three_votes_is_no_expert():
-    values, truth = plain_crowd(5)
-    few = np.zeros((300, 1), dtype=np.int8)
-    seen = [*np.flatnonzero(truth > 0)[:2], np.flatnonzero(truth < 0)[0]]
-    few[seen, 0] = truth[seen]
-    model = fit(np.hstack([values, few]))
-    assert model.weights_[-1] > 0
-    assert model.voters_.verdict.tolist()[-1] in ("counted", "uninformative")
 
 
 def test_gold_is_the_truth_of_its_items_and_only_of_these():
@@ -324,11 +311,16 @@ def test_a_prior_settles_the_side_of_a_graph(crowd):
     assert model.score(upside, truth) > 0.9
 
 
-def test_an_item_without_votes_says_how_common_the_classes_are():
+def test_no_votes_say_how_common_classes_are_and_no_label_is_said():
     values, _ = plain_crowd(9, share=0.2)
     model = fit(values)
     assert model.decision_function(np.zeros((1, 20)))[0] < 0
     assert model.field_ < 0
+    values, _ = plain_crowd(3)
+    few, many = fit(values, prevalence=1e-4), fit(values, prevalence=0.3)
+    assert (few.predict(values) == -1).all()
+    assert any("no item is labeled as a class" in caution for caution in few.cautions_)
+    assert not any("no item is labeled" in caution for caution in many.cautions_)
 
 
 def test_bad_settings_and_priors_are_refused():
@@ -393,11 +385,3 @@ def test_a_stored_model_says_the_same(known, tmp_path):
     assert np.array_equal(again.graph_.weights, model.graph_.weights)
     for name in ("expected_accuracy_", "prevalence_interval_", "reliable_", "cautions_"):
         assert getattr(again, name) == getattr(model, name)
-
-
-def test_a_stated_class_without_any_label_is_said():
-    values, _ = plain_crowd(3)
-    few, many = fit(values, prevalence=1e-4), fit(values, prevalence=0.3)
-    assert (few.predict(values) == -1).all()
-    assert any("no item is labeled as a class" in caution for caution in few.cautions_)
-    assert not any("no item is labeled" in caution for caution in many.cautions_)

@@ -83,16 +83,6 @@ def test_changed_votes_and_new_voters_enter_by_name(model, table, gold):
     assert_gold(model, votes, gold)
 
 
-def test_item_names_are_compared_as_text():
-    frame = draw_table(2)
-    frame["item"] = np.arange(100, 400)
-    model = ue.LatentIsing().fit(ue.Votes.of(frame), {100: "no", 101: "yes"})
-    again = frame[:50].assign(item=frame["item"][:50].astype(str))
-    model.update(ue.Votes.of(again))
-    assert model.voters_["votes"].tolist() == ue.Votes.of(frame).vote_counts().tolist()
-    assert model.predict(ue.Votes.of(again))[:2].tolist() == ["no", "yes"]
-
-
 def test_sparse_votes_are_updated_alike(model, table):
     old, more = ue.Votes.of(table[:N_OLD]), ue.Votes.of(table[N_OLD - 10 :])
     held = dataclasses.replace(old, blocks=SparseBlocks(sp.csr_array(old.values)))
@@ -101,7 +91,7 @@ def test_sparse_votes_are_updated_alike(model, table):
     assert beside.predict_proba(more) == pytest.approx(expected.predict_proba(more))
 
 
-def test_rows_of_a_bare_array_are_new_items():
+def test_rows_of_a_bare_array_are_new_items_and_names_are_text():
     values = np.random.default_rng(0).choice([-1, 1], (60, 5))
     model = ue.LatentIsing().fit(values[:50], {0: 1, 3: -1})
     model.update(values[50:])
@@ -110,6 +100,13 @@ def test_rows_of_a_bare_array_are_new_items():
     # other rows are other items, whatever their places
     fresh = ue.LatentIsing().fit(values).predict_proba(values[20:30])
     assert np.all((model.predict_proba(values[20:30]) < 1) & (fresh < 1))
+    frame = draw_table(2)
+    frame["item"] = np.arange(100, 400)
+    model = ue.LatentIsing().fit(ue.Votes.of(frame), {100: "no", 101: "yes"})
+    again = frame[:50].assign(item=frame["item"][:50].astype(str))
+    model.update(ue.Votes.of(again))
+    assert model.voters_["votes"].tolist() == ue.Votes.of(frame).vote_counts().tolist()
+    assert model.predict(ue.Votes.of(again))[:2].tolist() == ["no", "yes"]
 
 
 def test_a_saved_model_keeps_votes_and_gold_labels_only_if_asked(model, table, gold, tmp_path):
@@ -138,7 +135,7 @@ def test_gold_labels_are_not_forgotten_where_the_earlier_votes_are_passed(
     assert_same(model.update(more, earlier=old), expected, votes)
 
 
-def test_an_update_takes_gold_labels_of_new_items(model, table, gold):
+def test_an_update_takes_gold_labels_and_is_saved_and_updated_again(model, table, gold):
     label = next(iter(gold.values()))
     model.update(ue.Votes.of(table[N_OLD:]), y={"x299": label, "x000": gold["x000"]})
     assert_gold(model, ue.Votes.of(table), {**gold, "x299": label})
@@ -152,10 +149,16 @@ def test_an_updated_model_is_saved_and_updated_again(model, table, gold, tmp_pat
     assert_same(again, ue.LatentIsing().fit(votes, gold), votes)
 
 
-def test_copies_and_pickles_hold_no_votes(model, table):
+def test_copies_hold_no_votes_and_kept_items_are_distinct(model, table):
     for other in (copy.copy(model), pickle.loads(pickle.dumps(model))):  # noqa: S301 - our own
         with pytest.raises(ModelError, match="keep_votes=True"):
             other.update(ue.Votes.of(table))
+    kept = model.keep_votes()
+    for name in ("x000", [1]):
+        items = kept.items.copy()
+        items[1] = name
+        with pytest.raises(ModelError):
+            check_parts(kept._replace(items=items))
 
 
 def test_what_cannot_be_joined_is_refused(model, crowd):
@@ -183,12 +186,3 @@ def test_a_fit_to_more_than_votes_is_not_updated(crowd, tmp_path, beside):
         with pytest.raises(ModelError, match=f"{told} cannot be updated"):
             one.update(votes, earlier=votes)
     assert model.fit(votes).update(votes) is model
-
-
-def test_kept_items_are_distinct(model):
-    kept = model.keep_votes()
-    for name in ("x000", [1]):
-        items = kept.items.copy()
-        items[1] = name
-        with pytest.raises(ModelError):
-            check_parts(kept._replace(items=items))

@@ -191,17 +191,6 @@ def test_codes_beyond_127_are_classes_like_others(name):
     assert np.mean(counted == labels) > 0.5
 
 
-@EACH
-def test_voters_and_snorkel_codes(name):
-    codes, _ = crowd()
-    votes = Votes.of(codes - 1, coding="snorkel")
-    model = fit(name, votes)
-    assert model.classes_.tolist() == [0, 1, 2]
-    some = (codes - 1)[(codes < 3).all(axis=1)][:5]
-    rows = np.flatnonzero((codes < 3).all(axis=1))[:5]
-    assert np.array_equal(model.decision_function(some), model.decision_function(votes)[rows])
-
-
 def test_classes_that_a_model_does_not_know_are_refused():
     model = ue.MajorityVote().fit([["a", "b"], ["c", "a"]])
     with pytest.raises(ValueError, match="other labels"):

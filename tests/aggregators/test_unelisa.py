@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from unelisa.aggregators import UnElisa
-from unelisa.errors import ExpertsWarning, ModelError, VotesWarning
+from unelisa.errors import ExpertsWarning, VotesWarning
 from unelisa.simulation.designs import simulate_votes
 
 
@@ -16,10 +16,18 @@ def model(simulated):
     return UnElisa(random_state=0).fit(simulated.votes)
 
 
-def test_experts_and_labels_are_found(simulated, model):
+def test_experts_and_labels_are_found_and_every_voter_gets_a_reason(simulated, model):
     assert model.experts_.tolist() == simulated.experts.tolist()
     assert model.score(simulated.votes, simulated.truth) > 0.9
     assert np.count_nonzero(model.weights_) == 5
+    table = model.voters_
+    assert set(table.verdict) <= {"expert", "contrarian", "pruned"}
+    assert (table.verdict != "pruned").sum() == 5
+    for s in simulated.experts:
+        assert table.reason[s].startswith("knot of rank")
+        assert table.reason[s].endswith("the truth")
+    pruned = table.reason[table.verdict == "pruned"]
+    assert pruned.str.contains("not a knot|no other voter|with only").all()
 
 
 def test_the_score_is_the_bayes_rule_of_the_paper(simulated, model):
@@ -55,11 +63,6 @@ def test_augmented_majority_counts_experts_on_their_side(simulated):
     assert not hasattr(model, "predict_proba")
 
 
-def test_the_bound_never_falls(model):
-    assert np.all(np.diff(model.lower_bound_) >= -1e-12)
-    assert model.n_iter_ == len(model.lower_bound_)
-
-
 def test_no_expert_falls_back_to_all_voters_with_a_warning():
     noise = np.random.default_rng(0).choice(np.array([-1, 1], dtype=np.int8), (200, 6))
     with pytest.warns(ExpertsWarning, match="no expert was found"):
@@ -71,9 +74,6 @@ def test_no_expert_falls_back_to_all_voters_with_a_warning():
     assert set(model.voters_.verdict) == {"counted"}
     assert np.isnan(model.prevalence_)
     assert np.isnan(model.reliabilities_).all()
-
-
-def test_without_experts_probabilities_still_come_from_the_model():
     noise = np.random.default_rng(0).choice(np.array([-1, 1], dtype=np.int8), (200, 6))
     with pytest.warns(ExpertsWarning, match="no expert was found"):
         model = UnElisa(penalty=5.0, random_state=0).fit(noise)
@@ -91,22 +91,6 @@ def test_few_experts_are_a_warning():
     with pytest.warns(ExpertsWarning, match="only 2 expert"):
         model = UnElisa(random_state=0).fit(values)
     assert model.experts_.tolist() == [0, 1]
-
-
-def test_every_voter_gets_a_reason(simulated, model):
-    table = model.voters_
-    assert set(table.verdict) <= {"expert", "contrarian", "pruned"}
-    assert (table.verdict != "pruned").sum() == 5
-    for s in simulated.experts:
-        assert table.reason[s].startswith("knot of rank")
-        assert table.reason[s].endswith("the truth")
-    pruned = table.reason[table.verdict == "pruned"]
-    assert pruned.str.contains("not a knot|no other voter|with only").all()
-
-
-def test_an_unknown_rule_is_refused(simulated):
-    with pytest.raises(ModelError, match="rule must be"):
-        UnElisa(rule="plurality").fit(simulated.votes)
 
 
 def test_voters_who_favor_one_label_are_pointed_out_without_intercepts(crowd):

@@ -70,13 +70,19 @@ def test_votes_in_blocks_are_judged_alike(table, tmp_path):
         assert np.array_equal(there.voted_on, here.voted_on)
 
 
-def test_shares_are_the_chances_or_the_labels():
+def test_shares_and_labels_against_the_majority():
     assert judged([-2, 0, 3]).as_shares().tolist() == [0.0, 0.5, 1.0]
     assert judged([], [0.1, 0.5, 0.8]).as_shares() == pytest.approx([0.1, 0.5, 0.8])
     assert judged([-2, 0, 3]).labels() == ["no", "yes", "yes"]
+    values = np.array([[1, 1, -1], [1, 1, -1], [1, -1, 0], [0, 0, 0]], dtype=np.int8)
+    assert judged([2, -2, -1, 1], values=values).differs.tolist() == [False, True, False, False]
+    votes = Votes.of([["a", "b", "b"], ["a", "b", "c"], ["c", "c", "a"]])
+    own = Judged(votes, votes.classes, np.eye(3), has_chances=False)
+    assert own.labels() == ["a", "b", "c"]
+    assert own.differs.tolist() == [True, False, False]
 
 
-def test_items_are_counted():
+def test_items_are_counted_and_decided_beyond_the_bound_not_at_it():
     values = np.array([[1], [0], [1], [1]], dtype=np.int8)
     found = describe_items(judged([-1, 0, 0, 2], values=values))
     assert found == {
@@ -88,21 +94,15 @@ def test_items_are_counted():
         "sure": None,
         "differ": 1,
     }
-
-
-def test_an_item_is_decided_beyond_the_bound_not_at_it():
     chances = [0.0, 1 - SURE - 1e-9, 0.5, SURE - 1e-9, SURE + 1e-9, 1.0]
     assert describe_items(judged([], chances))["sure"] == 4
 
 
-def test_posteriors_are_binned_from_zero_to_one():
+def test_scores_and_posteriors_are_binned():
     found = count_scores(judged([], [0.0, 0.049, 0.051, 0.999, 1.0]))
     assert found["kind"] == "probability"
     assert found["counts"] == [2, 1] + [0] * (BINS - 3) + [2]
     assert found["edges"] == pytest.approx(np.linspace(0, 1, BINS + 1))
-
-
-def test_scores_are_binned_around_zero_as_far_as_they_go():
     found = count_scores(judged([-1.0, 0.0, 4.0]))
     assert (found["kind"], sum(found["counts"])) == ("score", 3)
     assert (found["edges"][0], found["edges"][-1]) == (-4.0, 4.0)
@@ -111,7 +111,7 @@ def test_scores_are_binned_around_zero_as_far_as_they_go():
     assert (level["edges"][0], level["edges"][-1], sum(level["counts"])) == (-1.0, 1.0, 2)
 
 
-def test_a_long_roc_is_thinned_but_keeps_its_area():
+def test_a_long_roc_is_thinned_but_keeps_its_area_and_one_side_has_none():
     rng = np.random.default_rng(0)
     positive = rng.random(50_000) < 0.3
     scores = rng.normal(size=50_000) + positive
@@ -123,9 +123,6 @@ def test_a_long_roc_is_thinned_but_keeps_its_area():
     assert np.trapezoid(curve[:, 1], curve[:, 0]) == pytest.approx(
         np.trapezoid(hits, alarms), abs=1e-3
     )
-
-
-def test_one_side_alone_has_no_roc():
     assert trace_roc(np.array([True, True]), np.array([1.0, 2.0])) == []
 
 
@@ -146,9 +143,6 @@ def test_bins_count_every_item_and_bracket_the_share():
     assert sum(one["n"] for one in bins) == 2000
     assert all(one["low"] <= one["share"] <= one["high"] for one in bins)
     assert sum(one["low"] <= one["mean"] <= one["high"] for one in bins) >= 8
-
-
-def test_bins_with_few_items_are_merged():
     assert merge_bins(np.array([5, 5, 30, 40])).tolist() == [0, 0, 0, 1]
     assert merge_bins(np.array([5, 5])).tolist() == [0, 0]
     chances = np.repeat([0.05, 0.55, 0.95], [100, 3, 100])
@@ -156,16 +150,7 @@ def test_bins_with_few_items_are_merged():
     assert [one["n"] for one in bins] == [100, 103]
 
 
-def test_labels_differ_from_the_majority_where_another_label_has_more_votes():
-    values = np.array([[1, 1, -1], [1, 1, -1], [1, -1, 0], [0, 0, 0]], dtype=np.int8)
-    assert judged([2, -2, -1, 1], values=values).differs.tolist() == [False, True, False, False]
-    votes = Votes.of([["a", "b", "b"], ["a", "b", "c"], ["c", "c", "a"]])
-    own = Judged(votes, votes.classes, np.eye(3), has_chances=False)
-    assert own.labels() == ["a", "b", "c"]
-    assert own.differs.tolist() == [True, False, False]
-
-
-def test_unknown_items_are_left_out(crowd):
+def test_unknown_items_are_left_out_and_a_margin_has_no_calibration(crowd):
     votes, truth = crowd
     signs = np.where(np.arange(600) < 100, truth, 0).astype(np.int8)
     model = DawidSkene(random_state=0).fit(votes)
@@ -173,9 +158,6 @@ def test_unknown_items_are_left_out(crowd):
     assert scored["n"] == sum(scored["confusion"].values()) == 100
     assert scored["accuracy"] > 0.9
     assert scored["calibration_error"] < 0.1
-
-
-def test_a_margin_has_no_calibration(crowd):
     votes, truth = crowd
     model = MajorityVote().fit(votes)
     scored = score_reference(Reference.of(model, Judged.of(model, votes), truth))
@@ -203,7 +185,7 @@ def judged_classes(scores, has_chances=False):
     return Judged(votes, votes.classes, np.array(scores, dtype=float), has_chances)
 
 
-def test_items_of_three_classes_are_counted():
+def test_items_of_three_classes_are_counted_and_their_leads_are_over_the_next():
     shares = judged_classes([[0.2, 0.5, 0.3], [0.4, 0.2, 0.4], [0, 0, 0]])
     assert shares.labels() == ["b", "a", "a"]
     assert describe_items(shares) == {"n": 3, "ties": 2, "unvoted": 1, "sure": None, "differ": 1}
@@ -211,9 +193,12 @@ def test_items_of_three_classes_are_counted():
     assert shares.as_class_shares()[1].tolist() == [0.5, 0, 0.5]
     assert count_scores(shares)["kind"] == "lead"
     assert count_scores(shares)["edges"][-1] == pytest.approx(0.2)
-
-
-def test_the_probability_of_a_label_is_that_of_its_class():
+    votes = Votes.of([["a", "b", "a"], ["c", "c", "b"], ["a", "b", "c"], [None, None, "c"]])
+    found = Judged.of(MajorityVote().fit(votes), votes)
+    assert found.labels() == ["a", "c", "c", "c"]  # c has more votes in all than a and b
+    assert found.leads.tolist() == pytest.approx([1 / 3, 1 / 3, 0.0, 1.0])
+    assert describe_items(found)["ties"] == 1
+    assert found.class_chances is None
     given = np.array([[0.97, 0.02, 0.01], [0.3, 0.3, 0.4], [0.05, 0.9, 0.05]])
     found = judged_classes(np.log(given) + 7, has_chances=True)  # up to a constant
     assert found.chances == pytest.approx([0.97, 0.4, 0.9])
@@ -222,7 +207,7 @@ def test_the_probability_of_a_label_is_that_of_its_class():
     assert count_scores(found)["kind"] == "confidence"
 
 
-def test_truth_of_three_classes_is_compared():
+def test_truth_of_three_classes_is_compared_also_without_votes():
     given = np.array([[0.8, 0.1, 0.1], [0.3, 0.6, 0.1], [0.2, 0.2, 0.6], [0.7, 0.2, 0.1]])
     truth = np.array([1, 1, 3, 0], dtype=np.int8)
     found = score_reference(Reference(np.log(given), truth, True, ordered=True))
@@ -231,19 +216,7 @@ def test_truth_of_three_classes_is_compared():
     assert found["mean_absolute_error"] == pytest.approx(1 / 3)
     assert [one["n"] for one in found["calibration"]] == [3]
     assert found["roc"] == []
-
-
-def test_truth_of_items_without_votes_counts_in_three_classes_too():
     votes = Votes.of([["a", "a"], ["b", "b"], ["c", "c"]])
     model = MajorityVote().fit(votes)
     reference = Reference.of(model, Judged.of(model, votes), np.array([1, 2, 3, 3], dtype=np.int8))
     assert score_reference(reference)["accuracy"] == pytest.approx((3 + 1 / 3) / 4)
-
-
-def test_leads_are_those_over_the_next_class():
-    votes = Votes.of([["a", "b", "a"], ["c", "c", "b"], ["a", "b", "c"], [None, None, "c"]])
-    found = Judged.of(MajorityVote().fit(votes), votes)
-    assert found.labels() == ["a", "c", "c", "c"]  # c has more votes in all than a and b
-    assert found.leads.tolist() == pytest.approx([1 / 3, 1 / 3, 0.0, 1.0])
-    assert describe_items(found)["ties"] == 1
-    assert found.class_chances is None

@@ -71,10 +71,16 @@ def test_the_interval_holds_whatever_the_model(items, name, n):
     assert np.all(width <= 1.05 * gold_alone(truth, n))
 
 
-def test_a_good_model_makes_the_interval_narrower(items):
+def test_a_good_model_makes_the_interval_narrower_and_classes_mirror_each_other(items):
     truth, chances = two_sides(items[0], MODELS["good"](*items))
     _, width = count_covered(truth, chances, 50)
     assert width[1] < 0.85 * gold_alone(truth, 50)[1]
+    truth, chances = two_sides(items[0], MODELS["biased"](*items))
+    labels = draw_labels(truth, 30, np.random.default_rng(1))
+    no, yes = correct_shares(labels, chances, LEVEL)
+    assert (1 - no.share, 1 - no.high, 1 - no.low) == pytest.approx(yes)
+    scaled = correct_shares(labels, 0.4 + 0.1 * chances, LEVEL)
+    assert scaled[1] == pytest.approx(yes)
 
 
 def test_with_many_labels_the_interval_is_that_of_ppi_python():
@@ -113,7 +119,7 @@ def test_a_model_that_knows_nothing_leaves_the_gold_labels_alone(level):
     assert correct_shares(labels, chances, level)[1] == pytest.approx(expected)
 
 
-def test_labels_of_one_class_leave_the_gold_labels_alone(items):
+def test_labels_of_one_class_or_of_all_items(items):
     own, noise = items
     truth, chances = two_sides(own, MODELS["good"](own, noise))
     labels = np.zeros_like(truth)
@@ -121,21 +127,9 @@ def test_labels_of_one_class_leave_the_gold_labels_alone(items):
     no, yes = correct_shares(labels, chances, LEVEL)
     assert (no.share, yes.share, yes.low) == (1, 0, 0)
     assert yes.high == pytest.approx(bound_frequency(0.0, 12 * 3999 / 3988)[1])
-
-
-def test_labels_of_all_items_are_the_truth(items):
     truth, chances = two_sides(items[0], MODELS["useless"](*items))
     for rate, share in zip(correct_shares(truth, chances, LEVEL), truth.mean(axis=0), strict=True):
         assert rate == pytest.approx((share, share, share))
-
-
-def test_two_classes_mirror_each_other_and_the_scale_of_probabilities_is_free(items):
-    truth, chances = two_sides(items[0], MODELS["biased"](*items))
-    labels = draw_labels(truth, 30, np.random.default_rng(1))
-    no, yes = correct_shares(labels, chances, LEVEL)
-    assert (1 - no.share, 1 - no.high, 1 - no.low) == pytest.approx(yes)
-    scaled = correct_shares(labels, 0.4 + 0.1 * chances, LEVEL)
-    assert scaled[1] == pytest.approx(yes)
 
 
 @pytest.fixture(scope="module")
@@ -189,18 +183,6 @@ def test_gold_labels_may_be_a_dict_a_series_or_one_per_item(crowd):
     by_dict = estimate_rate(model, votes, dict(enumerate(truth[:40].tolist())))
     assert by_dict.equals(estimate_rate(model, votes, first))
     assert by_dict.equals(estimate_rate(model, votes, every))
-
-
-def test_the_order_of_items_and_voters_is_free(panel):
-    votes, truth = panel
-    rng = np.random.default_rng(0)
-    rows, columns = rng.permutation(600), rng.permutation(7)
-    gold = dict(enumerate(truth[:30].tolist()))
-    other = votes.take_items(rows).take_voters(columns)
-    for known in (None, gold):
-        one = estimate_rate(ue.LatentIsing().fit(votes), votes, known)
-        two = estimate_rate(ue.LatentIsing().fit(other), other, known)
-        assert two.to_numpy() == pytest.approx(one.to_numpy(), abs=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.ReliabilityWarning")
@@ -294,7 +276,7 @@ def test_a_label_that_nobody_voted_is_refused(drawn):
         estimate_rate(model, votes, {votes.items[0]: "none of these"})
 
 
-def test_bad_models_and_levels_are_refused(crowd):
+def test_bad_models_levels_and_labels_that_nobody_voted_are_refused(crowd):
     votes, _ = crowd
     for model in (ue.MajorityVote().fit(votes), "model"):
         with pytest.raises(ModelError, match="rates need a method with probabilities"):

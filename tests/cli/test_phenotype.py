@@ -232,6 +232,10 @@ def test_bad_charts_are_refused(refused, database, tmp_path):
     )
     gold.write_text("person_id,label\n1,1\n1,0\n")
     assert "more than once" in refused("phenotype", database, "--config", EXAMPLE, "--gold", gold)
+    charts = tmp_path / "charts.csv"
+    charts.write_text("person_id,label,drawn\n100001,1,0\n100002,0,0.5\n")
+    told = refused("phenotype", database, "--config", EXAMPLE, "--gold", charts)
+    assert "must be above 0 and at most 1" in told
 
 
 def test_charts_are_matched_whatever_else_the_file_holds(run, database, drawn, tmp_path):
@@ -269,13 +273,10 @@ def test_an_address_with_a_password_is_told_without_it(run, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_is_neither_configuration_nor_output(refused, database, tmp_path):
+def test_an_output_is_neither_a_folder_nor_the_database(refused, database, tmp_path):
     assert "Is a directory" in refused("phenotype", database, "--config", tmp_path)
     told = refused("phenotype", database, "--config", EXAMPLE, "--out", tmp_path)
     assert "is not a regular file" in told
-
-
-def test_the_database_is_not_overwritten(refused, database):
     told = refused("phenotype", database, "--config", EXAMPLE, "--out", database)
     assert "is an input" in told
 
@@ -465,10 +466,3 @@ def test_reviewers_are_voters_beside_charts(run, refused, database, drawn, tmp_p
     assert "no isCase that is yes or no" in refused(*asked, "--reviews", file)
     file.write_text("person_id,reviewer\n1,a\n")
     assert "needs the columns person_id, reviewer and isCase" in refused(*asked, "--reviews", file)
-
-
-def test_shares_that_cannot_be_are_refused(refused, database, tmp_path):
-    charts = tmp_path / "charts.csv"
-    charts.write_text("person_id,label,drawn\n100001,1,0\n100002,0,0.5\n")
-    told = refused("phenotype", database, "--config", EXAMPLE, "--gold", charts)
-    assert "must be above 0 and at most 1" in told

@@ -19,9 +19,6 @@ def test_a_stored_model_gives_the_same_labels(run, files, model):
     assert out.read_text() == (files.folder / "fitted.csv").read_text()
     facts = json.loads(run("predict", model, files.votes, "--out", out, "--json", "-").stdout)
     assert (facts["items"], facts["reliable"]) == (600, True)
-
-
-def test_without_a_file_the_labels_go_to_stdout(run, files, model):
     result = run("predict", model, files.votes)
     assert result.stdout == (files.folder / "fitted.csv").read_text()
     assert result.stderr == ""
@@ -46,20 +43,17 @@ def test_an_unknown_voter_is_a_warning(run, files, model):
     assert result.stderr == ("Warning: 1 voter unknown to the model and ignored: 'stranger'\n")
 
 
-def test_bad_models_and_votes_are_refused(refused, files, model):
-    assert "not an unelisa model" in refused("predict", files.votes, files.votes)
-    assert "cannot be read" in refused("predict", files.folder / "none.npz", files.votes)
-    model.write_bytes(model.read_bytes()[:-100])
-    assert "damaged" in refused("predict", model, files.votes)
-
-
-def test_other_labels_than_the_models_are_refused(refused, files, model):
+def test_bad_models_votes_and_labels_are_refused(refused, files, model):
     told = refused("predict", model, files.votes, "--labels", "yes,no")
     assert "other labels" in told
     codes = files.folder / "codes.csv"
     codes.write_text("item,w0,w1\na,1,0\nb,0,1\n")
     refused("predict", model, codes)
     assert "other labels" in refused("predict", model, codes, "--coding", "01")
+    assert "not an unelisa model" in refused("predict", files.votes, files.votes)
+    assert "cannot be read" in refused("predict", files.folder / "none.npz", files.votes)
+    model.write_bytes(model.read_bytes()[:-100])
+    assert "damaged" in refused("predict", model, files.votes)
 
 
 def test_many_files_become_many_files(run, refused, files, model, tmp_path):

@@ -192,16 +192,13 @@ def test_a_server_answers_as_a_file_does(run, judged, stored, config, drawn, tmp
     )
 
 
-def test_what_does_not_go_together_is_refused(refused, stored, config, tmp_path):
+def test_what_does_not_go_together_or_is_too_large_is_refused(refused, stored, config, tmp_path):
     assert "name one database and --config" in refused("rules", stored)
     both = ("--write-patterns", tmp_path / "a.csv", "--out", tmp_path / "b.csv")
     assert "only counts" in refused("rules", stored, "--config", config, *both)
     table = tmp_path / "bad.csv"
     table.write_text("a,b\n0,1\n")
     assert "no column patients" in refused("rules", "--pattern-table", table)
-
-
-def test_a_file_that_is_larger_than_any_table_of_patterns_is_refused(refused, tmp_path):
     table = tmp_path / "site.csv.gz"
     table.write_bytes(gzip.compress(b"a,patients\n" + b"0,1\n" * 1_000_000))
     assert "larger than a table of patterns" in refused("rules", "--pattern-table", table)

@@ -64,16 +64,6 @@ def test_threads_that_wait_for_the_compiler_are_counted_once():
     assert all(kernel.signatures for kernel in kernels)
 
 
-def test_a_stopwatch_stops_after_an_error():
-    watch = Stopwatch()
-    try:
-        with watch:
-            raise ValueError
-    except ValueError:
-        pass
-    assert watch.seconds >= 0
-
-
 def test_compilation_is_told_of_and_use_is_not():
     told, kernel = [], _new_kernel()
     with on_compilation(lambda: told.append(1)):

@@ -55,14 +55,6 @@ def test_moments_match_the_enumeration(field):
     assert np.abs(states.astype(float).T @ states / n - pairs).max() < bound
 
 
-def test_the_generator_moves_on():
-    fields, edges = random_model(4, 0)
-    lists, rng = list_neighbors(edges), np.random.default_rng(0)
-    first, _ = sample_gibbs(fields, lists, 50, 10, 8, rng)
-    second, _ = sample_gibbs(fields, lists, 50, 10, 8, rng)
-    assert not np.array_equal(first, second)
-
-
 def test_a_star_of_many_experts_is_stuck_on_one_label():
     edges = np.zeros((22, 22))
     edges[0, 1:] = edges[1:, 0] = 1.0

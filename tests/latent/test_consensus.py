@@ -36,15 +36,12 @@ def some_reading():
     return reading_of(model)
 
 
-def test_two_classes_are_told_in_halves():
+def test_two_classes_are_told_in_halves_and_more_as_they_are():
     reading = some_reading()
     assert reading.weights == pytest.approx([0.5, 1.0, -0.25])
     assert reading.standard_errors == pytest.approx(0.05)
     assert reading.fields == pytest.approx([0.2, -0.2, 0.0])
     assert reading.field == pytest.approx(np.log(0.7 / 0.3) / 2)
-
-
-def test_more_classes_are_told_as_they_are():
     model = model_of(
         [1.0, 2.0], np.array([[0.0, 0.3, 0.4], [0.0, 0.1, -0.2]]), classes=[0.2, 0.3, 0.5]
     )
@@ -55,11 +52,15 @@ def test_more_classes_are_told_as_they_are():
     assert reading.n_classes == 3
 
 
-def test_confusions_are_averaged_over_the_ease():
+def test_confusions_are_averaged_over_the_ease_and_ease_is_told_where_there_are_levels():
     reading = some_reading()
     each = [np.average(reading.model.confusions[:, k], axis=1, weights=[0.5, 0.5]) for k in (0, 1)]
     assert reading.confusions == pytest.approx(np.stack(each, axis=1))
     assert reading.confusions.sum(axis=2) == pytest.approx(1)
+    reading, ballots = some_reading(), ballots_of(VALUES)
+    found = reading.measure_ease(ballots)
+    assert np.array_equal(found, expect_ease(run_of(VALUES), reading.model), equal_nan=True)
+    assert np.isnan(reading_of(model_of([1.0] * 3)).measure_ease(ballots)).all()
 
 
 def test_a_turned_reading_says_the_opposite():
@@ -72,18 +73,8 @@ def test_a_turned_reading_says_the_opposite():
     assert np.array_equal(turned.fields, reading.fields)
     assert np.array_equal(turned.turned().weights, reading.weights)
     assert not reading.needs_turning()
-
-
-def test_turned_confusions_are_those_of_the_other_truth():
     reading = some_reading()
     assert reading.turned().confusions == pytest.approx(reading.confusions[:, ::-1])
-
-
-def test_ease_is_told_where_there_are_levels():
-    reading, ballots = some_reading(), ballots_of(VALUES)
-    found = reading.measure_ease(ballots)
-    assert np.array_equal(found, expect_ease(run_of(VALUES), reading.model), equal_nan=True)
-    assert np.isnan(reading_of(model_of([1.0] * 3)).measure_ease(ballots)).all()
 
 
 def test_easy_items_are_told_from_hard_ones():

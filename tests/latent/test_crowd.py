@@ -26,9 +26,6 @@ def test_a_crowd_counts_its_votes():
     assert crowd.cast[:, 1].tolist() == (values > 0).sum(axis=0).tolist()
     counts = np.count_nonzero(values, axis=1)
     assert crowd.common == (counts * (counts - 1)).sum() / (6 * 5)
-
-
-def test_votes_are_counted_by_class():
     values, _ = class_crowd(0, n_items=80, n_classes=3)
     crowd = crowd_of(values, 3)
     assert crowd.cast.T.tolist() == [(values == k).sum(axis=0).tolist() for k in (1, 2, 3)]
@@ -105,13 +102,20 @@ def find(votes, n_classes=2):
     return None if found == list(range(votes.shape[1])) else found
 
 
-def test_equal_voters_are_copies_of_the_first():
+def test_equal_voters_are_copies_of_the_first_also_in_blocks():
     votes = make_votes()
     assert find(votes) is None
     assert find(votes[:, [0, 1, 2, 1, 3, 0, 1]]) == [0, 1, 2, 1, 4, 0, 1]
     classes = votes + 2  # 1 and 3
     classes[::5] = 2
     assert find(classes[:, [0, 1, 1, 2]], 3) == [0, 1, 1, 3]
+    votes = make_votes(500)[:, [0, 1, 2, 1]]
+    whole = list_ballots(WholeTable(np.asfortranarray(votes)))
+    parts = [take_ballots(whole, np.arange(k, k + 125)) for k in range(0, 500, 125)]
+    assert find_copies(KeptBlocks(parts, 4)).tolist() == [0, 1, 2, 1]
+    votes = make_votes()
+    votes[:, [1, 3]] = 0
+    assert find(votes) is None
 
 
 def test_one_vote_less_or_another_vote_makes_no_copy():
@@ -133,19 +137,6 @@ def test_agreement_that_chance_explains_is_none():
     for errors, found in ((DISSENTS - 1, None), (DISSENTS, [0, 1, 1, 3, 4])):
         twice = np.where(row < errors, -truth, truth)
         assert find(np.stack([others[0], twice, twice, *others[1:]], axis=1)) == found
-
-
-def test_silent_voters_are_not_copies():
-    votes = make_votes()
-    votes[:, [1, 3]] = 0
-    assert find(votes) is None
-
-
-def test_blocks_of_items_say_the_same():
-    votes = make_votes(500)[:, [0, 1, 2, 1]]
-    whole = list_ballots(WholeTable(np.asfortranarray(votes)))
-    parts = [take_ballots(whole, np.arange(k, k + 125)) for k in range(0, 500, 125)]
-    assert find_copies(KeptBlocks(parts, 4)).tolist() == [0, 1, 2, 1]
 
 
 def naive(values):
@@ -191,8 +182,10 @@ def test_coherence_is_1_for_voters_who_look_the_same_way_and_falls_with_contrari
     assert coherence(half) < 0.2
 
 
-def test_too_few_pairs_are_taken_as_coherent():
+def test_chance_adds_nothing_to_the_coherence_of_few_items_or_pairs():
     assert coherence(np.array([[1, -1], [-1, 1]], dtype=np.int8)) == 1
+    found = [coherence(polarized_crowd(0, n_items=40, seed=seed)) for seed in range(10)]
+    assert np.mean(found) == pytest.approx(1, abs=0.05)
 
 
 def test_coherence_is_2q_less_1_squared_where_a_share_q_looks_one_way():
@@ -201,11 +194,6 @@ def test_coherence_is_2q_less_1_squared_where_a_share_q_looks_one_way():
         # over ordered pairs of two different voters
         expected = ((40 - 2 * turned) ** 2 - 40) / (40 * 39)
         assert coherence(values) == pytest.approx(expected, abs=0.03)
-
-
-def test_chance_adds_nothing_to_the_coherence_of_few_items():
-    found = [coherence(polarized_crowd(0, n_items=40, seed=seed)) for seed in range(10)]
-    assert np.mean(found) == pytest.approx(1, abs=0.05)
 
 
 def polarized_crowd(turned, n_voters=40, n_items=1000, seed=0):

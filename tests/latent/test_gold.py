@@ -198,15 +198,6 @@ def test_where_another_readings_other_side_is_chosen_all_sides_are_swapped():
     assert first == pytest.approx(-reading.score(ballots_of(values)))
 
 
-def test_few_labels_check_and_correct_nothing():
-    values, truth = crowd(0, [0.8] * 7)
-    reading, known = trust_equally(7), labels(truth, np.arange(9))
-    found, checked = follow(values, known, reading)
-    right = accuracy(reading, values[:9], truth[:9])
-    assert found is reading
-    assert checked[:2] == (9, round(9 * right))
-
-
 def biased_crowd(seed, n_classes, n_items=800):
     """Voters who name the last class too often, all of them: the votes cannot tell."""
     rng = np.random.default_rng(seed)
@@ -277,7 +268,7 @@ def test_every_label_is_checked_by_the_correction_of_the_other_folds(monkeypatch
         assert one == pytest.approx(other)
 
 
-def test_items_without_votes_teach_nothing():
+def test_items_without_votes_and_no_labels_teach_nothing():
     values, truth = crowd(10, [0.8] * 5)
     values[:30] = 0
     reading, silent = trust_equally(5), np.arange(30)
@@ -286,12 +277,15 @@ def test_items_without_votes_teach_nothing():
     one, other = (follow(values, known, reading) for known in (voted, both))
     assert one[1] == other[1]
     assert np.array_equal(one[0].weigh(ballots_of(values)), other[0].weigh(ballots_of(values)))
-
-
-def test_without_labels_nothing_happens():
     values, _ = crowd(0, [0.8] * 5)
     reading = trust_equally(5)
     assert follow(values, np.full(600, -1), reading) == (reading, Checked())
+    values, truth = crowd(0, [0.8] * 7)
+    reading, known = trust_equally(7), labels(truth, np.arange(9))
+    found, checked = follow(values, known, reading)
+    right = accuracy(reading, values[:9], truth[:9])
+    assert found is reading
+    assert checked[:2] == (9, round(9 * right))
 
 
 def test_prior_odds_are_not_learned_again():
@@ -323,7 +317,7 @@ def match(values, reading, low, high, odds=None):
     return replace(reading, correction=correction)
 
 
-def test_a_stated_share_is_that_of_the_labels():
+def test_a_stated_share_is_that_of_the_labels_and_an_interval_reached_at_its_end():
     values, _ = biased_crowd(0, 2)
     values[:50] = 0  # without votes: not among those that are counted
     reading = trust_equally(5)
@@ -332,9 +326,6 @@ def test_a_stated_share_is_that_of_the_labels():
     assert shares_of(values, found)[1] == pytest.approx(0.2, abs=1e-5)
     before, after = reading.score(ballots_of(values)), found.score(ballots_of(values))
     assert after - before == pytest.approx(after[0] - before[0])  # the order of items stays
-
-
-def test_a_stated_interval_is_reached_at_its_end_and_otherwise_left():
     values, _ = biased_crowd(0, 2)
     reading = trust_equally(5)
     share = shares_of(values, reading)[1]
@@ -359,14 +350,11 @@ def test_the_shares_of_three_classes_may_be_stated_in_part():
     assert ranges == pytest.approx([0.4, 0.3, 0.3], abs=1e-5)
 
 
-def test_known_labels_count_in_the_share():
+def test_known_labels_count_in_the_share_and_their_correction_is_kept():
     values, truth = biased_crowd(0, 2)
     odds = np.where(np.arange(800) < 200, 1e3 * truth, 0.0)
     found = match(values, trust_equally(5), [0, 0.5], [1, 0.5], odds)
     assert shares_of(values, found, odds)[1] == pytest.approx(0.5, abs=1e-5)
-
-
-def test_a_correction_by_labels_is_kept_beside_a_stated_share():
     values, _ = biased_crowd(0, 3)
     before = Correction(0.7, np.array([0.1, 0.2, 0.0]), np.linspace(0.1, 0.5, 5))
     found = match(values, trust_equally(5, 3, correction=before), [0, 0, 0.1], [1, 1, 0.1])

@@ -146,29 +146,18 @@ def test_the_average_is_that_of_model_and_share_of_the_votes(n_classes):
     assert average(run, model)[0] == pytest.approx(average(run, model)[9])  # without votes
 
 
-def test_nothing_is_surer_than_the_least_chance_allows():
-    run = run_of(np.ones((1, 40), dtype=np.int8))
-    logs = average(run, model_of([5.0] * 40))[0]
-    share = prior.SHARE_POWER * np.log(41)
-    expected = share - prior.MODEL_POWER * np.log(prior.LEAST_CHANCE)
-    assert logs[1] - logs[0] == pytest.approx(expected)
-
-
-def test_ease_is_expected_of_items_with_votes_only():
-    values, model = draw_votes(2), draw_model(2)
-    found = expect_ease(run_of(values), model)
-    assert np.isnan(found[[0, 9]]).all()
-    expected = infer(run_of(values), model).sum(axis=1) @ model.ease
-    rest = np.delete(np.arange(40), [0, 9])
-    assert found[rest] == pytest.approx(expected[rest])
-
-
 def test_one_level_of_ease_without_and_three_with():
     values = draw_votes(2)
     assert fit(values, ease=False).ease.tolist() == [1.0]
     found = fit(values)
     assert found.ease.tolist() == prior.EASE.tolist()
     assert found.ease_shares.sum() == pytest.approx(1)
+    values, model = draw_votes(2), draw_model(2)
+    found = expect_ease(run_of(values), model)
+    assert np.isnan(found[[0, 9]]).all()
+    expected = infer(run_of(values), model).sum(axis=1) @ model.ease
+    rest = np.delete(np.arange(40), [0, 9])
+    assert found[rest] == pytest.approx(expected[rest])
 
 
 def test_classes_weigh_a_power_of_their_share_of_the_votes_and_do_not_move():
@@ -179,6 +168,11 @@ def test_classes_weigh_a_power_of_their_share_of_the_votes_and_do_not_move():
     assert np.diff(found) == pytest.approx(
         prior.CLASS_WEIGHT * np.diff(np.log(votes + module.FEW)), abs=1e-12
     )
+    run = run_of(np.ones((1, 40), dtype=np.int8))
+    logs = average(run, model_of([5.0] * 40))[0]
+    share = prior.SHARE_POWER * np.log(41)
+    expected = share - prior.MODEL_POWER * np.log(prior.LEAST_CHANCE)
+    assert logs[1] - logs[0] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -198,6 +192,13 @@ def test_a_voter_without_votes_has_the_mean_weight_and_no_error():
     found = fit(values)
     assert found.weights[2] == pytest.approx(found.center, abs=0.1)
     assert np.flatnonzero(np.isnan(found.standard_errors)).tolist() == [2]
+    # three voters, of whom one is right: prior odds tell who
+    rng = np.random.default_rng(0)
+    values = rng.choice(np.array([-1, 1], dtype=np.int8), (500, 3))
+    crowd = Crowd.of(ballots_of(values, 6.0 * values[:, 1]), 2)
+    found = fit_crowd(crowd, ease=False)
+    assert found.weights.argmax() == 1
+    assert found.weights[1] > found.weights[[0, 2]].max() + 2
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -230,16 +231,6 @@ def test_copies_that_count_as_one_are_one(n_classes):
     assert other.center == pytest.approx(one.center, abs=1e-8)
     found = ballots_of(many).concatenate(average, other)
     assert found == pytest.approx(ballots_of(values).concatenate(average, one), abs=1e-8)
-
-
-def test_what_is_known_besides_the_votes_enters_the_fit():
-    """Three voters, of whom one is right: prior odds tell who."""
-    rng = np.random.default_rng(0)
-    values = rng.choice(np.array([-1, 1], dtype=np.int8), (500, 3))
-    crowd = Crowd.of(ballots_of(values, 6.0 * values[:, 1]), 2)
-    found = fit_crowd(crowd, ease=False)
-    assert found.weights.argmax() == 1
-    assert found.weights[1] > found.weights[[0, 2]].max() + 2
 
 
 def test_many_votes_are_fitted_on_a_part_first(monkeypatch):
@@ -301,3 +292,21 @@ def test_voters_who_only_ever_name_one_class_do_not_say_how_common_it_is():
     alone = fit(np.column_stack([both, np.zeros_like(rule)]).astype(np.int8))
     assert found.log_classes == pytest.approx(alone.log_classes)
     assert found.log_unheard[1] > alone.log_unheard[1] + 0.1
+
+
+def test_no_more_than_25_numbers_decide_and_they_are_what_they_stand_for():
+    numbers = {name: value for name, value in vars(prior).items() if name.isupper()}
+    assert sum(np.size(value) for value in numbers.values()) <= 25
+    assert np.all(np.diff(prior.EASE) > 0)
+    assert prior.EASE[0] > 0
+    for spread in (prior.WEIGHT_SPREAD, prior.BIAS_SPREAD, prior.RAMP, prior.GOLD_SPREAD):
+        assert spread > 0
+    for share in (
+        prior.COHERENT,
+        prior.SURELY_COHERENT,
+        prior.LEAST_CHANCE,
+        prior.UNHEARD,
+        prior.REPEATS + prior.RAMP,
+    ):
+        assert 0 < share < 1
+    assert min(prior.MODEL_POWER, prior.SHARE_POWER) > 0

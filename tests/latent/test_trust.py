@@ -53,9 +53,13 @@ def test_probabilities_are_made_as_sure_as_wanted(wanted):
     assert softmax(factor * logs, axis=1).max(axis=1).mean() == pytest.approx(wanted, abs=1e-3)
 
 
-def test_a_factor_stays_within_bounds():
+def test_probabilities_are_taken_as_they_are_without_temper_and_a_factor_stays_within_bounds():
     _, _, _, logs = draw(2)
     assert (match_factor(logs, 0.5), match_factor(logs, 1.0)) == (FLATTEST, STEEPEST)
+    values, _, _, logs = draw(2)
+    found = gain_experience(run_of(values), logs, temper=False)
+    assert found.factor == 1
+    assert found.expected == pytest.approx(softmax(logs, axis=1).max(axis=1).mean())
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -121,21 +125,6 @@ def test_probabilities_are_as_sure_as_experience_expects(n_classes):
     assert found.dissent == measure_dissent(run_of(values), logs)
 
 
-def test_without_temper_probabilities_are_taken_as_they_are():
-    values, _, _, logs = draw(2)
-    found = gain_experience(run_of(values), logs, temper=False)
-    assert found.factor == 1
-    assert found.expected == pytest.approx(softmax(logs, axis=1).max(axis=1).mean())
-
-
-def test_an_interval_holds_what_is_expected():
-    found = judge_labels(tally(), experienced(0.85), Checked())
-    assert found.low < found.accuracy < found.high
-    assert found.accuracy == pytest.approx(0.85)
-    assert found.labels.tolist() == [0.7, 0.3]
-    assert not found.contradicted
-
-
 @pytest.mark.parametrize("n_items", [12, 1000])
 def test_where_all_labels_are_gold_they_are_right(n_items):
     for right in (0, n_items):
@@ -165,14 +154,14 @@ def test_labels_that_agree_never_take_trust_away(n):
             assert not after.contradicted
 
 
-def test_many_labels_tell_whatever_experience_says():
+def test_many_labels_tell_whatever_experience_says_and_few_nothing():
     for dissent in (0.02, 0.5):
         found = judge_labels(tally(), experienced(0.75, dissent=dissent), Checked(300, 285, 30.0))
         assert found.reliable
         assert found.accuracy == pytest.approx(0.95, abs=0.03)
-
-
-def test_labels_that_leave_the_majority_often_are_not_relied_on():
+    none, few = (judge_labels(tally(), experienced(), Checked(n, 0)) for n in (0, 9))
+    assert (few.accuracy, few.low, few.high) == (none.accuracy, none.low, none.high)
+    assert few.reliable == none.reliable
     usual, unusual = (
         judge_labels(tally(), experienced(0.97, dissent=d), Checked()) for d in (0.0, 0.5)
     )
@@ -191,26 +180,22 @@ def test_labels_that_contradict_take_trust_away_and_say_by_how_much(n):
     assert found.reason.endswith(told)
 
 
-def test_fewer_than_ten_labels_say_nothing():
-    none, few = (judge_labels(tally(), experienced(), Checked(n, 0)) for n in (0, 9))
-    assert (few.accuracy, few.low, few.high) == (none.accuracy, none.low, none.high)
-    assert few.reliable == none.reliable
-
-
-def test_reasons_say_what_is_expected():
+def test_reasons_say_what_is_expected_or_that_nothing_is_told():
     sure, unsure = (judge_labels(tally(), experienced(a), Checked()) for a in (0.98, 0.7))
     assert sure.reliable
     assert sure.reason.endswith("of the labels are right")
     assert f"{sure.accuracy:.2f} ({sure.low:.2f} - {sure.high:.2f})" in sure.reason
     assert not unsure.reliable
     assert f"less than {unsure.accuracy - LOSS:.2f} with a chance of" in unsure.reason
-
-
-def test_where_nothing_is_told_there_is_no_accuracy():
     found = judge_labels(tally(), experienced(), Checked()).unknown()
     assert np.isnan([found.accuracy, found.low, found.high]).all()
     assert not found.reliable
     assert found.reason == "nothing shows how right the labels are"
+    found = judge_labels(tally(), experienced(0.85), Checked())
+    assert found.low < found.accuracy < found.high
+    assert found.accuracy == pytest.approx(0.85)
+    assert found.labels.tolist() == [0.7, 0.3]
+    assert not found.contradicted
 
 
 def test_intervals_of_shares_are_narrower_with_votes_and_gold_labels():

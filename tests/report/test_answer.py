@@ -16,7 +16,7 @@ from unelisa.votes import Votes
 from unelisa.votes.blocks import WholeTable
 
 
-def test_the_answer_is_in_the_users_words_and_nothing_is_positive(crowd):
+def test_the_answer_is_in_the_users_words_with_its_origin(crowd):
     votes, _ = crowd
     named = Votes.of_values(votes.values, votes.items, votes.voters, ("control", "<case>"))
     findings = findings_of(UnElisa(random_state=0).fit(named), named)
@@ -26,6 +26,10 @@ def test_the_answer_is_in_the_users_words_and_nothing_is_positive(crowd):
     page = render_report(findings)
     assert "estimated share of “&lt;case&gt;”" in page
     assert "positive" not in page[page.index("<main>") : page.index("</main>")].lower()
+    table = np.array(["cat", "cat", "owl", "dog"], dtype=object).repeat(3).reshape(4, 3)
+    votes = Votes.of(table)
+    answer = findings_of(MajorityVote().fit(votes), votes)["answer"]
+    assert answer.startswith("4 items labeled in 3 classes, most often “cat” (2). 3 of 3 voters")
 
 
 def test_there_is_one_rate_and_it_is_that_of_estimate_rate():
@@ -90,13 +94,6 @@ def test_a_reliable_fit_is_not_accused():
     warned = render_report({**findings, "warnings": ["a <note>"]})
     assert "a &lt;note&gt;" in warned
     assert "Nothing in the votes" not in warned
-
-
-def test_more_classes_are_counted_by_the_most_frequent():
-    table = np.array(["cat", "cat", "owl", "dog"], dtype=object).repeat(3).reshape(4, 3)
-    votes = Votes.of(table)
-    answer = findings_of(MajorityVote().fit(votes), votes)["answer"]
-    assert answer.startswith("4 items labeled in 3 classes, most often “cat” (2). 3 of 3 voters")
 
 
 def test_the_figures_on_top_are_in_the_users_words(crowd):
@@ -214,15 +211,11 @@ def _told(model, votes):
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
-def test_votes_without_a_common_cause_are_called_chance():
+def test_votes_of_chance_and_voters_who_never_vary_are_called_so(crowd):
     rng = np.random.default_rng(1)
     votes = Votes.of(rng.choice(np.array([-1, 1], dtype=np.int8), (300, 8)))
     assert "cannot be relied on" in _told(DawidSkene(random_state=0), votes)
     assert "agree no more than independent voters" in _told(UnElisa(random_state=0), votes)
-
-
-@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
-def test_voters_who_never_vary_are_removed_or_tell_little(crowd):
     values = crowd[0].values.copy(order="F")
     values[:, 5] = 1
     votes = Votes.of(values)

@@ -30,11 +30,17 @@ def model(drawn):
     return DawidSkene().fit(drawn.votes)
 
 
-def test_two_classes_have_no_section():
+def test_two_classes_have_no_section_and_ordered_ones_say_so():
     votes = Votes.of([["yes", "no"], ["no", "no"], ["yes", "yes"]])
     fitted = MajorityVote().fit(votes)
     assert describe_classes(fitted, Judged.of(fitted, votes), [0, 1]) is None
     assert "The classes" not in page_of(fitted, votes)
+    drawn = simulate_classes(3, 8, 100, ordered=True, random_state=1)
+    fitted = DawidSkene().fit(drawn.votes)
+    rows = list(compare_methods(drawn.votes, drawn.truth))
+    page = page_of(fitted, drawn.votes, drawn.truth, rows)
+    assert "Classes, in their order: “1”" in page
+    assert "MAE" in page
 
 
 def test_every_label_is_counted_and_the_estimated_share_beside_it(drawn, model):
@@ -75,7 +81,7 @@ def test_a_model_s_own_confusions_are_shown_in_the_order_of_the_table(drawn, mod
     assert np.allclose(found["by_class"]["confusion"], expected, atol=1e-4)
 
 
-def test_a_method_without_confusions_has_them_counted_by_its_labels(drawn):
+def test_a_method_without_confusions_or_votes(drawn, model):
     fitted = MajorityVote().fit(drawn.votes)
     found = findings_of(fitted, drawn.votes)["by_class"]
     rows = np.array(found["confusion"])
@@ -84,9 +90,6 @@ def test_a_method_without_confusions_has_them_counted_by_its_labels(drawn):
     alone = describe_classes(fitted, None, rank_voters(fitted))
     assert alone["confusion"] is None
     assert "The classes" not in render_report(findings_of(fitted))
-
-
-def test_without_votes_the_model_s_own_estimates_are_shown(model):
     page = render_report(findings_of(model))
     assert "Estimated share of every class" in page
     assert "Hard pairs" in page
@@ -125,12 +128,3 @@ def test_words_of_two_classes_stay_away(drawn, method):
     assert not re.search(r"positive|negative|sensitivity|specificity", body, re.I)
     assert all(word in text for word in ("The classes", "Hard pairs", "Macro F1", "ECE"))
     assert "MAE" not in text
-
-
-def test_ordered_classes_say_so():
-    drawn = simulate_classes(3, 8, 100, ordered=True, random_state=1)
-    fitted = DawidSkene().fit(drawn.votes)
-    rows = list(compare_methods(drawn.votes, drawn.truth))
-    page = page_of(fitted, drawn.votes, drawn.truth, rows)
-    assert "Classes, in their order: “1”" in page
-    assert "MAE" in page

@@ -61,7 +61,7 @@ def test_a_graph_shows_strength_side_and_role():
     assert width == height
 
 
-def test_many_links_are_drawn_thinner():
+def test_many_links_are_drawn_thinner_and_no_weights_are_drawn_too():
     def widest(n):
         links = [[0, 1, 1.0]] * n
         roles = {"roles": ["expert"] * 2, "families": [], "alone": []}
@@ -69,9 +69,6 @@ def test_many_links_are_drawn_thinner():
         return drawing.draw_graph(graph)["links"][0][2]
 
     assert widest(10) > widest(500) > widest(1500) > 0.5
-
-
-def test_a_crowd_without_weights_is_drawn_too():
     graph = {"places": [[0.0, 9.0]], "ties": [0.0], "roles": ["pruned"]}
     graph |= {"links": [], "families": [], "alone": []}
     assert drawing.draw_graph(graph)["nodes"] == [[0.0, 9.0, drawing.PRUNED_SIZE, "pruned"]]
@@ -111,25 +108,19 @@ def test_the_picture_fits_a_screen_in_pixels_of_its_own(n):
     assert np.array_equal(places, place_voters(_network(n, n // 5, n)))  # always the same
 
 
-def test_ties_to_the_truth_do_not_run_through_voters():
-    places = place_voters(_network(75, 75, 400))
-    angles = np.sort(np.arctan2(*places.T))
-    assert np.diff(angles).min() >= 0.49 * 2 * np.pi / 75
-
-
-def test_experts_go_around_by_weight_and_contrarians_stand_together():
+def test_experts_go_around_by_weight_with_pruned_voters_beside_them():
     weights = np.array([0.5, -1.0, 2.0, -3.0, 1.0])
     places = place_voters(Network(list("abcde"), weights, _roles(weights), []))
     clockwise = np.mod(np.arctan2(places[:, 0], -places[:, 1]), 2 * np.pi)
     assert np.argsort(clockwise).tolist() == [2, 4, 0, 3, 1]
-
-
-def test_a_pruned_voter_stands_by_its_expert():
     weights = np.array([2.0, 1.5, 1.0, 0.5, 0.0, 0.0])
     links = [(4, 0, 1.0), (5, 2, 1.0)]
     places = place_voters(Network(list("abcdef"), weights, _roles(weights), links))
     near = [np.linalg.norm(places[:4] - places[s], axis=1).argmin() for s in (4, 5)]
     assert near == [0, 2]
+    places = place_voters(_network(75, 75, 400))
+    angles = np.sort(np.arctan2(*places.T))
+    assert np.diff(angles).min() >= 0.49 * 2 * np.pi / 75
 
 
 @pytest.mark.parametrize("n", [0, 1, 8, 40, 299])
@@ -205,9 +196,6 @@ def test_contrarians_and_voters_with_links_stay_in_the_picture():
     network = _network(60, 50)._replace(links=[(0, 1, 1.0), (2, 55, 1.0)])
     apart = np.flatnonzero(~network.alone)
     assert set(apart) == {0, 1, 2, *np.flatnonzero(network.weights <= 0)}
-
-
-def test_a_family_that_knows_nothing_stands_outside_without_a_tie():
     network = _family_network([3], 4)
     roles = ["uninformative"] * 3 + ["counted"] * 4
     network = network._replace(roles=roles, weights=np.where(np.arange(7) < 3, 0.0, 1.0))

@@ -60,25 +60,19 @@ def test_without_votes_only_the_voters_are_told(crowd):
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
-def test_warnings_are_told_in_words():
+def test_warnings_are_told_in_words_also_of_a_bare_majority():
     votes = _votes([1, 1, 0], [1, -1, 0], [0, 1, 0], [1, 1, 0])
     told = " ".join(findings_of(MajorityVote().fit(votes), votes)["warnings"])
     assert "1 voter never voted" in told
     assert "1 constant voter" in told
     assert "Every item got the same label" in told
     assert "1 item tied" in told
-
-
-@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
-def test_no_expert_is_a_warning():
-    rng = np.random.default_rng(0)
-    votes = Votes.of(rng.choice(np.array([-1, 1], dtype=np.int8), (50, 4)))
-    model = UnElisa(penalty=10.0, random_state=0).fit(votes)
-    findings = findings_of(model, votes)
-    assert findings["crowd"]["counted"] == 0
-    assert any(told.startswith("No experts were found") for told in findings["warnings"])
-    assert findings["reliable"] is False
-    assert "cannot be relied on" in findings["warnings"][0]
+    votes = _votes([1, 1, -1], [-1, -1, 1])
+    findings = findings_of(_Tied().fit(votes), votes)
+    assert any("bare majority, 2 voters against 1" in told for told in findings["warnings"])
+    assert findings["answer"].endswith("including 1 contrarian (votes reversed).")
+    assert findings["fit"]["settings"]["callback"] == "builtin_function_or_method"
+    assert findings["method"] == "_Tied"  # which is not registered
 
 
 class _Tied(MajorityVote):
@@ -89,15 +83,6 @@ class _Tied(MajorityVote):
 
     def _fit(self, votes):
         self.weights_ = np.array([1.0, 1.0, -1.0])
-
-
-def test_a_bare_majority_of_sides_is_a_warning():
-    votes = _votes([1, 1, -1], [-1, -1, 1])
-    findings = findings_of(_Tied().fit(votes), votes)
-    assert any("bare majority, 2 voters against 1" in told for told in findings["warnings"])
-    assert findings["answer"].endswith("including 1 contrarian (votes reversed).")
-    assert findings["fit"]["settings"]["callback"] == "builtin_function_or_method"
-    assert findings["method"] == "_Tied"  # which is not registered
 
 
 def test_the_graph_is_told_in_the_order_of_the_voters(crowd):
@@ -172,25 +157,13 @@ def test_hard_items_are_counted_always_and_named_on_request():
     assert {one["item"] for one in hard} <= set(votes.items)
 
 
-def test_a_graph_knows_no_ease(crowd):
-    model = LatentIsing(random_state=0).fit(crowd[0])
-    findings = findings_of(model, crowd[0], show_items=True)
-    assert findings["ease"] is None
-    assert findings["hard"] == []
-    assert findings["crowd"]["selects"]
-    assert "voters are experts" in findings["answer"]
-
-
-def test_the_most_uncertain_come_first_and_ties_in_the_items_order():
+def test_the_most_uncertain_come_first_and_unknown_ease_is_not_hard():
     found = list_items(judged([], [0.1, 0.6, 0.4, 0.9]))["uncertain"]
     assert [row["item"] for row in found] == ["1", "2", "0", "3"]
     assert (found[1]["label"], found[1]["probability"]) == ("no", pytest.approx(0.4))
     assert found[0]["label"] == "yes"
     assert list_items(judged([-3, 0, 0, 0]))["uncertain"][0]["probability"] is None
     assert len(list_items(judged(np.arange(MOST_LISTED + 9)))["uncertain"]) == MOST_LISTED
-
-
-def test_items_of_unknown_ease_are_not_hard():
     known = judged([1.0, -2.0, 0.5])
     eased = replace(known, ease=np.array([0.3, np.nan, 1.2]))
     assert [(row["item"], row["ease"]) for row in list_items(eased)["hard"]] == [
@@ -201,15 +174,12 @@ def test_items_of_unknown_ease_are_not_hard():
     assert list_items(known)["hard"] == []
 
 
-def test_the_least_probable_labels_of_three_classes_come_first():
+def test_labels_of_three_classes_and_against_the_majority_are_listed():
     given = np.array([[0.97, 0.02, 0.01], [0.3, 0.3, 0.4], [0.05, 0.9, 0.05]])
     rows = list_items(judged_classes(np.log(given), has_chances=True))["uncertain"]
     assert [row["item"] for row in rows] == ["1", "2", "0"]
     assert (rows[0]["label"], rows[0]["probability"]) == ("c", pytest.approx(0.4))
     assert [row["said"] for row in rows] == ["a 2: v0, v1", "", "a 2: v0, v1"]
-
-
-def test_labels_against_the_majority_are_listed_with_who_said_what():
     values = np.ones((3, 6), dtype=np.int8)
     values[:, 0] = -1
     found = list_items(judged([-1, 2, -3], values=values))["differing"]
@@ -270,13 +240,19 @@ def test_the_reading_is_told_in_words():
     assert told["meaning"] in page
 
 
-def test_a_graph_says_so(crowd):
+def test_a_graph_says_so_and_knows_no_ease(crowd):
     votes, _ = crowd
     model = fit_quietly(LatentIsing(), votes)
     assert describe_structure(model)["reading"] == "edges"
     assert "do not share one consensus" in render_report(findings_of(model, votes))
     asked = fit_quietly(LatentIsing("edges"), votes)
     assert "as requested: the truth is the hub" in render_report(findings_of(asked, votes))
+    model = LatentIsing(random_state=0).fit(crowd[0])
+    findings = findings_of(model, crowd[0], show_items=True)
+    assert findings["ease"] is None
+    assert findings["hard"] == []
+    assert findings["crowd"]["selects"]
+    assert "voters are experts" in findings["answer"]
 
 
 @pytest.mark.parametrize("name", get_args(Structure))
@@ -313,15 +289,12 @@ def test_everybody_stands_somewhere_in_every_reading():
     assert first != second
 
 
-def test_the_other_reading_leads_back():
+def test_the_other_reading_leads_back_and_one_needs_no_comparison(crowd):
     model, votes = divided_model().read(1), divided_crowd()
     taken, other = findings_of(model, votes)["readings"]
     there, here = findings_of(divided_model(), votes)["readings"]
     assert (taken["share_yes"], other["share_yes"]) == (here["share_yes"], there["share_yes"])
     assert other["differ"] == here["differ"]
-
-
-def test_one_reading_needs_no_comparison(crowd):
     model, votes = family_model()
     assert findings_of(model, votes)["readings"] == []
     divided = divided_model()  # without votes nobody counts labels
@@ -366,15 +339,12 @@ def test_the_chart_reaches_as_far_as_the_estimate_may(monkeypatch):
         assert one["share"] == pytest.approx(other["share"], abs=0.02)
 
 
-def test_gold_labels_stay_whatever_is_stated():
+def test_gold_labels_stay_and_only_methods_with_a_prevalence_have_the_chart(crowd):
     odds = np.array([-1000.0, -1000.0, 0.0, 1.0, 1000.0])
     assert find_offset(odds, 0.1) is None  # a fifth is positive for certain
     assert find_offset(odds, 0.7) is None
     offset = find_offset(odds, 0.5)
     assert expit(odds + offset).mean() == pytest.approx(0.5)
-
-
-def test_only_methods_that_take_a_prevalence_have_the_chart(crowd):
     votes, _ = crowd
     model = DawidSkene(random_state=0).fit(votes)
     assert findings_of(model, votes)["by_prevalence"] is None

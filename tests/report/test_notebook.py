@@ -19,13 +19,10 @@ def test_a_fitted_model_shows_its_answer_what_speaks_against_it_and_its_voters(m
     assert "These labels cannot be relied on" in divided_model()._repr_html_()
 
 
-def test_an_unfitted_model_shows_its_parameters():
+def test_models_and_votes_show_what_they_have():
     shown = LatentIsing(structure="plain")._repr_html_()
     assert "sk-" in shown
     assert "unelisa-model" not in shown
-
-
-def test_votes_show_their_sizes_classes_and_first_rows():
     values = np.tile(np.array(["<a>", "b", None], dtype=object), (40, 4))
     shown = Votes.of(values)._repr_html_()
     assert "40 items, 12 voters, 33.3% of the votes missing; classes “&lt;a&gt;”, “b”" in shown

@@ -58,16 +58,13 @@ def test_every_method_has_a_graph_and_bars(name, crowd):
     axes.figure.draw_without_rendering()
 
 
-def test_the_graph_of_figure_2_1_has_its_ties_and_links():
+def test_the_graph_of_figure_2_1_has_its_ties_and_contrarians_are_red(model):
     axes = plots.graph(figure_2_1())
     assert (len(_solid(axes)), len(_dashed(axes))) == (5, 16)
     assert {text.get_text() for text in axes.texts} == {"truth", *(f"f{s}" for s in range(1, 19))}
     assert all(line.get_color() == plots.BLUE for line in axes.lines)
     for line in _solid(axes):
         assert line.get_xydata()[0].tolist() == [0, 0]
-
-
-def test_contrarians_are_red_diamonds(model):
     axes = plots.graph(model)
     sides = [line.get_color() for line in _solid(axes)]
     assert sides.count(plots.RED) == (model.polarity_[model.experts_] < 0).sum() > 0
@@ -87,7 +84,7 @@ def test_names_are_neither_formulas_nor_endless(crowd):
     assert "(no name)" in shown
 
 
-def test_the_histogram_counts_every_item(model, crowd):
+def test_the_histograms_count_every_item(model, crowd):
     axes = plots.posterior(model, crowd[0])
     assert sum(bar.get_height() for bar in axes.patches) == 600
     assert axes.get_xlabel() == f"probability of “{model.classes_[1]}”"
@@ -95,6 +92,9 @@ def test_the_histogram_counts_every_item(model, crowd):
     dark = [bar for bar in axes.patches if colors.to_hex(bar.get_facecolor()).upper() == plots.BLUE]
     assert len(dark) == 2
     assert "score" in plots.posterior(MajorityVote().fit(crowd[0]), crowd[0]).get_xlabel()
+    model, votes = family_model()
+    axes = plots.ease(model, votes)
+    assert sum(bar.get_height() for bar in axes.patches) == votes.n_items
 
 
 def test_calibration_lies_near_the_diagonal_for_an_honest_model(crowd):
@@ -191,12 +191,6 @@ def test_families_hang_on_arcs_of_their_color():
     assert len(ties) == families + lone
     stripes = plots.voters(model).collections
     assert [len(stripe.get_offsets()) for stripe in stripes] == [len(k) for k in model.families_]
-
-
-def test_the_histogram_of_ease_counts_items_with_votes():
-    model, votes = family_model()
-    axes = plots.ease(model, votes)
-    assert sum(bar.get_height() for bar in axes.patches) == votes.n_items
 
 
 def test_what_cannot_be_drawn_is_refused(crowd):

@@ -190,8 +190,5 @@ def test_a_disagreement_is_asked_again_once():
     assert list(list_checks(kept, "eve")) == [1]  # a third reviewer can settle it
     changed = [*answers, *told(("ann", 1, 1))]
     assert list(list_checks(changed, "ann")) == []
-
-
-def test_what_only_others_have_labeled_comes_with_disputes_first():
     answers = told(("ann", 1, 0), ("ann", 2, 0), ("bob", 2, 1), ("ann", 3, None))
     assert list(list_checks(answers, "eve")) == [2, 1]

@@ -56,9 +56,11 @@ def test_every_form_gives_the_same_votes(name, mirror):
     assert known.unvoted_items.tolist() == ["4"]
 
 
-def test_the_mirror_can_be_set_in_the_environment(mirror, monkeypatch):
+def test_a_mirror_is_named_in_the_environment_and_a_set_must_be_known(mirror, monkeypatch):
     monkeypatch.setenv("UNELISA_MIRROR", str(mirror))
     assert fetch_set("product").votes.shape == (3, 2)
+    with pytest.raises(ModelError, match="choose bluebirds"):
+        fetch_set("birds")
 
 
 def test_a_changed_or_missing_copy_is_rejected(mirror):
@@ -68,11 +70,6 @@ def test_a_changed_or_missing_copy_is_rejected(mirror):
     (mirror / "product" / "truth.csv").unlink()
     with pytest.raises(VotesError, match="product/truth.csv is missing in the mirror"):
         fetch_set("product", mirror=mirror)
-
-
-def test_an_unknown_set_is_rejected():
-    with pytest.raises(ModelError, match="choose bluebirds"):
-        fetch_set("birds")
 
 
 def test_files_are_fetched_and_checked_by_pooch(mirror, monkeypatch, tmp_path):

@@ -68,9 +68,14 @@ def test_the_true_graph_costs_less_than_its_neighbors(search, right):
     assert search.cost(right._replace(weights=np.zeros(15))) > cost + 15
 
 
-def test_the_experts_are_those_of_the_model(search, right, simulated):
+def test_the_experts_are_those_of_the_model_and_the_gain_counts_what_they_explain(
+    search, right, simulated
+):
     found = search.expert_probabilities(right) > 0.5
     assert np.array_equal(np.flatnonzero(found), simulated.experts)
+    assert search.gain(right) > 50
+    few = np.isin(np.arange(15), simulated.experts[:2])
+    assert search.gain(right._replace(weights=right.weights * few)) <= 0
 
 
 def test_weak_edges_are_removed(right):
@@ -125,12 +130,6 @@ def test_no_pass_through_the_moves_increases_the_cost(search, right):
     assert end.cost == search.cost(end.network)
 
 
-def test_the_gain_counts_what_the_experts_explain(search, right, simulated):
-    assert search.gain(right) > 50
-    few = np.isin(np.arange(15), simulated.experts[:2])
-    assert search.gain(right._replace(weights=right.weights * few)) <= 0
-
-
 @pytest.fixture(scope="module")
 def ring():
     """Twelve voters on a ring with edges of either sign, and no truth."""
@@ -162,7 +161,7 @@ def test_voters_whose_edges_bind_them_tightly_keep_them_all():
     assert np.mean(graph.support[~true]) < 0.05
 
 
-def test_growing_stops_where_no_pair_is_left(ring):
+def test_growing_stops_where_no_pair_is_left_and_edges_stay_symmetric(ring):
     likelihood = PseudoLikelihood(ring[1].astype(np.int8), np.zeros(1), fit_biases=False)
     graph = fit_pilot(likelihood).graph
     assert grow(likelihood, graph, lambda network: pytest.fail("grew")) is graph
@@ -171,9 +170,6 @@ def test_growing_stops_where_no_pair_is_left(ring):
     missing[0, 1] = missing[1, 0] = True
     again = grow(likelihood, refit(graph.keep(~missing)), refit)
     assert np.array_equal(again.support, graph.support)
-
-
-def test_edges_stay_symmetric_and_off_the_diagonal(ring):
     graph = fit_pilot(PseudoLikelihood(ring[1].astype(np.int8), np.zeros(1), fit_biases=True)).graph
     assert np.array_equal(graph.edges, graph.edges.T)
     assert not graph.support.diagonal().any()

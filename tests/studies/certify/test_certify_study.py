@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import unelisa as ue
-from studies.certify.page import breaks_too_often, find_case, render_certify
+from studies.certify.page import find_case, render_certify
 from studies.certify.runs import (
     OURS,
     SHARE,
@@ -66,12 +66,6 @@ def test_the_study_from_draws_to_page(known, tmp_path):
     page = render_certify(archive)
     assert "# Does the guarantee hold?" in page
     assert "| crowd | 400 |" in page
-
-
-def test_rare_accidents_are_counted():
-    row, case = {"draws": 1000}, {"confidence": 0.95}
-    assert not breaks_too_often(row, "any", {**case, "broken": 0.06})
-    assert breaks_too_often(row, "any", {**case, "broken": 0.09})
 
 
 def test_answers_are_compared_where_both_ways_get_there():

@@ -11,7 +11,6 @@ from sklearn.datasets import load_breast_cancer
 
 from studies.drawing import drawing
 from studies.ehr.baselines import BASELINES, DROPOUT, _poisson_mixture, _two_normals, score_rule
-from studies.ehr.page import render_ehr
 from studies.ehr.rare import Help, judge_cohort
 from studies.ehr.sets import phecap_set, rare_cohort
 from studies.ehr.splits import (
@@ -277,31 +276,6 @@ def test_diamonds_are_the_published_means_for_the_papers_disease_alone(splits):
     assert diamonds(ours.axes[FIGURES.index("accuracy")]) == []  # the paper has none
     assert len(others.axes[0].patches) == 1
     assert not any(diamonds(axes) for axes in others.axes)
-
-
-def test_the_page_shows_every_method_with_its_protocol(ehr_archive):
-    page = render_ehr(ehr_archive)
-    assert "| **Phenotyper** | none | .910 | .910 | .910 |" in page
-    assert "| unElisa | all charts (leak) | .710 |" in page
-    assert "| *published penLog* | all charts (leak) | .907 | .635 | .922 |" in page
-    assert "optimistic because of leakage" in page
-    assert "`Phenotyper` has AUC .920. It took 1.5 s" in page
-    assert "`ehr_phecap` has " in page
-    assert "| .03 | - | .040 (.030 to .050) | 1 of 2 |" in page
-    assert "--seeds 7 " in page
-
-
-def test_what_was_published_stands_beside_the_papers_disease_alone(ehr_archive):
-    simulated, other = ehr_archive["sets"]
-    assert render_ehr({**ehr_archive, "sets": [simulated]}).count("*published penLog*") == 1
-    alone = render_ehr({**ehr_archive, "sets": [other]})
-    assert "*published" not in alone
-    assert "diamonds" not in alone
-    assert "## Which features" not in alone
-
-
-def test_without_rare_cohorts_their_section_is_left_out(ehr_archive):
-    assert "## A rare phenotype" not in render_ehr({**ehr_archive, "rare": []})
 
 
 def test_the_screen_on_training_charts_does_not_see_the_others():

@@ -6,10 +6,8 @@ import pytest
 from studies.jury import estimates, runs
 from studies.jury.discoveries import LENIENT, SYSTEMS, compare_pair, count_discoveries, draw_panel
 from studies.jury.estimates import ask_independent_panel, correct_judge, fit_independent
-from studies.jury.page import render_jury, show_simulated
 from studies.jury.pairs import draw_preferences, fit_plainly, rank_panel
 from studies.jury.runs import collect_jury, run_jury
-from studies.records import make_archive
 from unelisa.sources.labels import KnownLabels
 from unelisa.votes import Votes
 
@@ -24,35 +22,6 @@ def known():
     signs = np.where(np.arange(120) < 100, truth, 0).astype(np.int8)
     nobody = np.empty(0, dtype=object), np.empty(0, dtype=np.int8)
     return KnownLabels(Votes.of(values), signs, *nobody)
-
-
-@pytest.fixture
-def archive():
-    """One panel of two classes, and one of more that is not to be trusted."""
-    scores = {"accuracy": 0.9, "log_loss": 0.25}
-    less = {"accuracy": 0.85, "log_loss": 0.5}
-    figures = {"coverage": 0.95, "width": 0.2, "error": 0.05}
-    repeat = {"judge": "x", "times": 2, "labels_kept": 1.0}
-    two = {
-        **{"set": "two", "classes": 2, "items": 1200, "judges": 9, "effective": 5.25},
-        **{"families": 1, "reliable": True, "needed": None},
-        "labels": {"LatentIsing": scores, "majority": less, "share of yes": less},
-        "smaller": {"dropped": 3, "labels_kept": 0.994, "accuracy": 0.899},
-        "repeats": [
-            {**repeat, "differ": 0.0, "effective": 5.25},
-            {**repeat, "differ": 0.05, "effective": 5.0, "labels_kept": 0.97},
-        ],
-        "rates": {
-            **{"truth": 0.4, "labels": 50, "draws": 200, "gold alone": figures},
-            "estimate_rate": {**figures, "width": 0.1, "error": 0.04},
-            **{"judgy-style": figures, "judgepanel-style": {**figures, "coverage": 0.0}},
-        },
-    }
-    more = {key: value for key, value in two.items() if key != "rates"}
-    needed = {"n": 169, "settles": "accuracy", "among": 300}
-    more |= {"set": "more", "classes": 5, "reliable": False, "needed": needed}
-    more["smaller"] = {"dropped": 0, "labels_kept": 1.0, "accuracy": 0.9}
-    return make_archive(panels=[more, two])
 
 
 pytestmark = pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
@@ -85,19 +54,6 @@ def test_a_panel_is_described_and_run_once(known, tmp_path, monkeypatch):
     assert {one["labels_kept"] for one in copies} == {1.0}
     assert {one["effective"] for one in copies} == {row["effective"]}
     assert collect_jury(tmp_path / "none", {"panels": [row]})["panels"] == [row]
-
-
-def test_the_page_says_what_the_archive_holds(archive):
-    page = render_jury(archive)
-    assert "on 2 panels of language models" in page
-    assert "| two | 2 | 1,200 | 9 | .900 (.250) | .850 | .850 (.500) |" in page
-    assert "as accurate as the following or more: majority on 2 of 2 panels." in page
-    assert "| mean |  |  |  | .900 (.250) | .850 | .850 (.500) |" in page
-    assert "| two | 9 | 5.2 | 1 | 3 | .994 | .900, .899 | yes | – |" in page  # noqa: RUF001
-    assert "| more | 9 | 5.2 | 1 | 0 | – | .900 | no | 169 |" in page  # noqa: RUF001
-    assert "over 200 draws of 50 random gold labels" in page
-    assert "| two | .400 | .950 (.50, .80) | .950 (1.00, 1.00) | .950 (1.00, 1.00) |" in page
-    assert "| two | 5.25 | 0.00 | 1.000 | 0.25 | .970 |" in page
 
 
 def test_a_judge_is_corrected_by_its_rates_of_true_passes_and_fails():
@@ -162,17 +118,3 @@ def test_a_plain_fit_finds_strengths_of_equal_judges():
     found = rank_panel("families", 2)
     assert found["ours"] > 0.7
     assert found["coverage"] > 0.5
-
-
-def test_the_page_lists_what_was_simulated():
-    rows = [
-        {"kind": "systems", "scenario": "equal", "questions": 200, "runs": 9, "called": 0.05,
-         "flagged": 0.0, "width": 0.3},
-        {"kind": "pairs", "scenario": "families", "runs": 9, "ours": 0.95, "plain": 0.9,
-         "coverage": 0.9, "plain_coverage": 0.7, "first": 1.0},
-    ]  # fmt: skip
-    text = "\n".join(show_simulated(rows))
-    assert "| equal | 200 | .050 | .000 | .300 |" in text
-    assert "| families | .950 | .900 | .900 | .700 | 1.000 |" in text
-    assert "over 9 draws" in text
-    assert show_simulated(()) == []

@@ -4,17 +4,7 @@ import numpy as np
 import pytest
 
 from review.reviewing import N_ITEMS, small_crowd, small_pool
-from studies.records import make_archive
-from studies.review.page import render_review, sum_up
-from studies.review.runs import (
-    Look,
-    collect_review,
-    compare_orders,
-    count_answers,
-    learn_votes,
-    replay,
-    run_review,
-)
+from studies.review import runs
 from unelisa.review.pools import Known, rank_useful
 from unelisa.simulation.designs import simulate_classes
 from unelisa.sources.labels import KnownLabels
@@ -31,7 +21,7 @@ def crowd():
 
 def test_the_replay_asks_what_the_review_asks():
     votes, truth, _ = small_crowd()
-    learn = learn_votes(votes)
+    learn = runs.learn_votes(votes)
     for n in (0, 5, 30):
         labels = np.where(np.arange(N_ITEMS) < n, truth, -1)
         study = small_pool().study(Known(labels, np.zeros(N_ITEMS, dtype=bool)))
@@ -47,52 +37,30 @@ def test_reviewed_items_have_the_label_that_they_were_given():
         chances = np.tile([0.9, 0.1], (21, 1))
         return chances, chances
 
-    curve = replay(lambda labels: Look(*learn(labels)), truth, 20, lambda _: np.arange(21))
+    curve = runs.replay(
+        lambda labels: runs.Look(*learn(labels)), truth, 20, lambda _: np.arange(21)
+    )
     assert curve == [0.5, 0.75, 1.0]
 
 
 def test_a_set_has_one_curve_per_order(crowd, tmp_path):
-    run_review({"toy": lambda: crowd}, tmp_path, draws=1)
-    run_review({"toy": lambda: 1 / 0}, tmp_path)  # it is there
-    (row,) = collect_review(tmp_path)["reviews"]
+    runs.run_review({"toy": lambda: crowd}, tmp_path, draws=1)
+    runs.run_review({"toy": lambda: 1 / 0}, tmp_path)  # it is there
+    (row,) = runs.collect_review(tmp_path)["reviews"]
     assert (row["items"], row["labels"], len(row["review"])) == (40, 20, 3)
     assert row["review"][-1] > row["review"][0]
-    needed = compare_orders(row)
+    needed = runs.compare_orders(row)
     assert needed.goal == row["random"][0][-1]
     assert 0 <= needed.review <= 20
-    assert needed.random == count_answers(row["random"][0], needed.goal)
-    old = collect_review(tmp_path)
-    assert collect_review(tmp_path / "none", old) == old
+    assert needed.random == runs.count_answers(row["random"][0], needed.goal)
+    old = runs.collect_review(tmp_path)
+    assert runs.collect_review(tmp_path / "none", old) == old
 
 
 def test_more_than_two_classes_learn_from_labels():
     crowd = simulate_classes(n_classes=3, n_voters=5, n_items=60, random_state=0)
-    learn = learn_votes(crowd.votes)
+    learn = runs.learn_votes(crowd.votes)
     nothing = np.full(60, -1)
     some = np.where(np.arange(60) < 20, 1, -1)
     assert learn(nothing).chances.shape == (60, 3)
     assert not np.array_equal(learn(nothing).chances, learn(some).chances)
-
-
-ROWS = [
-    {"set": "one", "classes": 2, "items": 1000, "labels": 200, "review": [0.8, 0.9, 0.95],
-     "gain": [0.8, 0.85, 0.9],
-     "random": [[0.8, 0.85, 0.9]]},
-    {"set": "two", "classes": 3, "items": 50, "labels": 20, "review": [0.9, 0.9, 0.9],
-     "gain": [0.9, 0.9, 0.9],
-     "random": [[0.9, 0.9, 0.9]]},
-]  # fmt: skip
-
-
-def test_the_page_says_what_the_archive_holds():
-    page = render_review(make_archive(reviews=ROWS))
-    assert "on 2 sets of\nvotes" in page
-    assert "| one | 2 | 200 | .800 | .900 | 10 | 20 | 20 |" in page
-    assert "| two | 3 | 20 | .900 | .900 | 0 | 0 | 0 |" in page
-
-
-def test_the_summary_compares_means():
-    told = sum_up(ROWS)
-    assert "needs 5 answers in the mean over the sets, a random order 10: .50 of them" in told
-    assert "By gain alone it is 10, 1.00" in told
-    assert "Of the 1 sets on which any are needed, the review needs fewer" in told
