@@ -308,7 +308,7 @@ def _finish(
     if "overlap" in outcome.facts:
         show_overlap(screen, outcome.facts)
     tell_written(screen, out, report, review, run.json)
-    tell_end(screen, *sum_up(rows, outcome))
+    tell_end(screen, *sum_up(rows, outcome, review))
 
 
 def hide_few(facts: dict[str, Any]) -> dict[str, Any]:
@@ -334,7 +334,9 @@ def blank_few(rows: list[dict[str, Any]], facts: dict[str, Any]) -> list[dict[st
     return [row | empty if row["rule"] in few else row for row in rows]
 
 
-def sum_up(rows: Sequence[dict[str, Any]], outcome: Outcome) -> tuple[str, str, str]:
+def sum_up(
+    rows: Sequence[dict[str, Any]], outcome: Outcome, review: Path | None = None
+) -> tuple[str, str, str]:
     """Return how far to trust the figures, no worst voters, and what is next."""
     doubted = len({row["rule"] for row in rows if row["reason"]})
     rules = len({row["rule"] for row in rows})
@@ -343,6 +345,8 @@ def sum_up(rows: Sequence[dict[str, Any]], outcome: Outcome) -> tuple[str, str, 
         trust = f"{doubted} of {count_noun(rules, 'rule')} with a reason against some figures"
     ends = outcome.patients is None or outcome.reviewed
     then = "" if ends else "--review review.csv draws patients to review, for --charts"
+    if review is not None:
+        then = f"fill in the column label of {review.name} (0 or 1), and pass the file as --charts"
     return trust, "", then
 
 
@@ -379,7 +383,7 @@ def show_figures(screen: Console, rows: Sequence[dict[str, Any]], facts: dict[st
 
 def _write(row: dict[str, Any], name: str) -> str:
     value, low, high = (row[name + ending] for ending in ("", "_low", "_high"))
-    return "no estimate" if value is None else f"{value:.0%} ({low:.0%} to {high:.0%})"
+    return "no estimate" if value is None else f"{value:.0%} ({100 * low:.0f}-{high:.0%})"
 
 
 def show_overlap(screen: Console, facts: dict[str, Any]) -> None:
