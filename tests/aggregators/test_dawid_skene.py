@@ -367,8 +367,6 @@ def test_one_coin_recovers_accuracies_and_scores_by_bayes(crowd):
     assert model.polarity_.tolist()[:5] == [1] * 5
     assert model.polarity_.tolist()[7:] == [-1, -1]
     assert "is right on" in model.voters_.reason[0]
-    votes, _ = crowd
-    model = OneCoinDawidSkene(random_state=0).fit(votes)
     psi, pi = model.accuracies_, model.prevalence_
     right = np.where(votes.values > 0, psi, 1 - psi).prod(axis=1) * pi
     wrong = np.where(votes.values > 0, 1 - psi, psi).prod(axis=1) * (1 - pi)

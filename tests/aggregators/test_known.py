@@ -115,7 +115,6 @@ def test_no_names_are_no_labels_and_a_frame_is_no_column():
     votes = Votes.of(WORDS)
     assert not read_gold({}, votes).any()
     assert not read_prior({}, votes).any()
-    votes = Votes.of(WORDS)
     with pytest.raises(VotesError, match="one label or a missing value for each of the 3"):
         read_gold(pd.DataFrame({"y": ["y", "n"]}, index=["b", "c"]), votes)
 

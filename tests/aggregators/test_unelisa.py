@@ -74,7 +74,6 @@ def test_no_expert_falls_back_to_all_voters_with_a_warning():
     assert set(model.voters_.verdict) == {"counted"}
     assert np.isnan(model.prevalence_)
     assert np.isnan(model.reliabilities_).all()
-    noise = np.random.default_rng(0).choice(np.array([-1, 1], dtype=np.int8), (200, 6))
     with pytest.warns(ExpertsWarning, match="no expert was found"):
         model = UnElisa(penalty=5.0, random_state=0).fit(noise)
     assert np.array_equal(np.sign(model.decision_function(noise)), np.sign(noise.sum(axis=1)))

@@ -158,7 +158,6 @@ def test_unknown_items_are_left_out_and_a_margin_has_no_calibration(crowd):
     assert scored["n"] == sum(scored["confusion"].values()) == 100
     assert scored["accuracy"] > 0.9
     assert scored["calibration_error"] < 0.1
-    votes, truth = crowd
     model = MajorityVote().fit(votes)
     scored = score_reference(Reference.of(model, Judged.of(model, votes), truth))
     assert scored["calibration"] == []

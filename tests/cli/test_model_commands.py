@@ -189,7 +189,6 @@ def test_a_stored_model_has_a_page_on_its_voters_and_findings_for_machines(
     page = out.read_text()
     assert "of 9 voters are experts" in page
     assert "items labeled" not in page
-    out = files.folder / "page.html"
     result = run("report", reported, files.votes, "--out", out, "--json", "-")
     assert json.loads(result.stdout)["items"]["n"] == 600
     assert out.exists()

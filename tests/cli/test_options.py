@@ -23,7 +23,6 @@ def test_a_form_reads_votes_as_declared(tmp_path):
     votes = form.read(path)
     assert votes.classes == (2, 0)
     assert votes.values.tolist() == [[1, -1]]
-    path = tmp_path / "votes.csv"
     path.write_text("item,ann,bob\nx,cat,dog\ny,cat,bird\n")
     with pytest.raises(VotesError, match="in data row 2, column 'bob': it is not in --labels"):
         options.VotesForm(labels="cat,dog").read(path)

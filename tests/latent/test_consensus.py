@@ -77,12 +77,15 @@ def test_a_turned_reading_says_the_opposite():
     assert reading.turned().confusions == pytest.approx(reading.confusions[:, ::-1])
 
 
-def test_easy_items_are_told_from_hard_ones():
+def test_easy_items_are_told_from_hard_ones_and_labels_have_a_vote():
     values, _, ease = uneven_crowd(0)
     reading = read_consensus(crowd_of(values))
     found = reading.measure_ease(ballots_of(values))
     means = [found[ease == level].mean() for level in (0.1, 0.5, 1.5)]
     assert means[0] < means[1] < means[2]
+    values, _ = class_crowd(0, 400, n_classes=4, votes_per_item=2)
+    labels = read_consensus(crowd_of(values, 4)).weigh(ballots_of(values)).argmax(axis=1)
+    assert np.mean([k + 1 in row for k, row in zip(labels, values, strict=True)]) > 0.99
 
 
 @pytest.mark.parametrize(
@@ -118,15 +121,12 @@ def test_a_second_reading_is_told_where_repeaters_decide():
     assert np.array_equal(turned.weigh(crowd.ballots), other.weigh(crowd.ballots)[:, ::-1])
 
 
-def test_who_repeats_others_a_little_is_named_too():
+def test_who_repeats_others_a_little_is_named_or_makes_a_second_reading():
     values, _ = bad_clique(0, size=4, repeat=0.94)
     reading = read_consensus(crowd_of(values))
     assert reading.family.max() == -1
     assert (reading.model.counts[:4] < 1).all()
     assert [reason.voters for reason in reading.reasons] == [(0, 1, 2, 3)]
-
-
-def test_who_perhaps_repeats_others_on_few_items_makes_a_second_reading():
     values, _ = bad_clique(0, n_items=24, repeat=0.97)
     reading = read_consensus(crowd_of(values))
     (other,), (reason,) = reading.others, reading.reasons
@@ -135,9 +135,6 @@ def test_who_perhaps_repeats_others_on_few_items_makes_a_second_reading():
     assert (other.model.counts[:6] < 1).sum() >= 5
     assert set(reason.voters) <= set(range(6))
     assert "if they counted as one" in reason.text
-
-
-def test_one_reading_where_repeaters_change_little():
     reading = read_consensus(crowd_of(copying_crowd(0, n_copies=2, repeat=0.99, n_others=20)[0]))
     assert reading.family.max() == 0
     assert (reading.others, reading.reasons) == ((), ())
@@ -152,9 +149,3 @@ def test_exact_copies_are_one_voter_whatever_the_structure(structure):
     assert found == pytest.approx(one.score(ballots_of(values)), abs=1e-8)
     assert other.heads.tolist() == [0, 0, 0, *range(3, 10)]
     assert other.clusters == one.clusters == 8
-
-
-def test_a_label_has_a_vote_where_classes_are_many():
-    values, _ = class_crowd(0, 400, n_classes=4, votes_per_item=2)
-    labels = read_consensus(crowd_of(values, 4)).weigh(ballots_of(values)).argmax(axis=1)
-    assert np.mean([k + 1 in row for k, row in zip(labels, values, strict=True)]) > 0.99

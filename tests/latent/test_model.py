@@ -83,7 +83,7 @@ def test_em_recovers_the_weights_that_votes_were_drawn_with(n_classes, ease):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_pass_infers_what_the_equations_say(n_classes):
+def test_a_pass_infers_and_averages_as_the_equations_say(n_classes):
     values, model = draw_votes(n_classes), draw_model(n_classes)
     own = model.counts, model.weights, model.biases, model.ease, model.parameters[-1]
     found = infer(run_of(values), model)
@@ -93,6 +93,16 @@ def test_a_pass_infers_what_the_equations_say(n_classes):
         assert found[i] == pytest.approx(np.exp(joint - logsumexp(joint)))
     informed = run_of(values)._replace(prior_odds=np.ones(len(values)))
     assert np.array_equal(infer(informed, model), found)  # what is known is added later
+    run = run_of(values)
+    answers = np.where(values > 0, 2, 1) if n_classes == 2 else values
+    said = [((answers == k + 1) & (values != 0)) @ model.counts for k in range(n_classes)]
+    votes = np.stack(said, axis=1)
+    assert count_shares(run, model) == pytest.approx(votes)
+    shares = (votes + 1) / ((values != 0) @ model.counts + n_classes)[:, None]
+    chances = np.maximum(believe(run, model), prior.LEAST_CHANCE)
+    expected = chances**prior.MODEL_POWER * shares**prior.SHARE_POWER
+    assert np.exp(average(run, model)) == pytest.approx(expected)
+    assert average(run, model)[0] == pytest.approx(average(run, model)[9])  # without votes
 
 
 def test_two_classes_are_the_ising_model_in_halves():
@@ -131,21 +141,6 @@ def test_a_class_that_nobody_named_is_unlikelier_of_three_but_not_of_two():
     assert believe(two, binary) == pytest.approx(infer(two, binary)[:, :, 0])
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_average_is_that_of_model_and_share_of_the_votes(n_classes):
-    values, model = draw_votes(n_classes), draw_model(n_classes)
-    run = run_of(values)
-    answers = np.where(values > 0, 2, 1) if n_classes == 2 else values
-    said = [((answers == k + 1) & (values != 0)) @ model.counts for k in range(n_classes)]
-    votes = np.stack(said, axis=1)
-    assert count_shares(run, model) == pytest.approx(votes)
-    shares = (votes + 1) / ((values != 0) @ model.counts + n_classes)[:, None]
-    chances = np.maximum(believe(run, model), prior.LEAST_CHANCE)
-    expected = chances**prior.MODEL_POWER * shares**prior.SHARE_POWER
-    assert np.exp(average(run, model)) == pytest.approx(expected)
-    assert average(run, model)[0] == pytest.approx(average(run, model)[9])  # without votes
-
-
 def test_one_level_of_ease_without_and_three_with():
     values = draw_votes(2)
     assert fit(values, ease=False).ease.tolist() == [1.0]
@@ -176,7 +171,7 @@ def test_classes_weigh_a_power_of_their_share_of_the_votes_and_do_not_move():
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_items_without_votes_change_no_voter(n_classes):
+def test_items_without_votes_and_copies_that_count_as_one_change_nothing(n_classes):
     values = draw_votes(n_classes, 200)
     beside = np.vstack([values, np.zeros((100, 6), dtype=np.int8)])
     one, other = fit(values, n_classes), fit(beside, n_classes)
@@ -184,6 +179,14 @@ def test_items_without_votes_change_no_voter(n_classes):
     found = ballots_of(beside).concatenate(average, other)
     assert np.isfinite(found).all()
     assert found[-100:] == pytest.approx(np.tile(found[-1], (100, 1)))
+    values = draw_votes(n_classes, 300)
+    many = values[:, [0, 1, 2, 2, 2, 3, 4, 5]]
+    counts = np.array([1, 1, 1 / 3, 1 / 3, 1 / 3, 1, 1, 1])
+    one, other = fit(values, n_classes), fit(many, n_classes, counts=counts)
+    assert other.weights == pytest.approx(one.weights[[0, 1, 2, 2, 2, 3, 4, 5]], abs=1e-8)
+    assert other.center == pytest.approx(one.center, abs=1e-8)
+    found = ballots_of(many).concatenate(average, other)
+    assert found == pytest.approx(ballots_of(values).concatenate(average, one), abs=1e-8)
 
 
 def test_a_voter_without_votes_has_the_mean_weight_and_no_error():
@@ -199,38 +202,6 @@ def test_a_voter_without_votes_has_the_mean_weight_and_no_error():
     found = fit_crowd(crowd, ease=False)
     assert found.weights.argmax() == 1
     assert found.weights[1] > found.weights[[0, 2]].max() + 2
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_an_order_of_voters_and_items_is_that_of_the_result(n_classes):
-    rng, values = np.random.default_rng(0), draw_votes(n_classes, 200)
-    voters, items = rng.permutation(6), rng.permutation(200)
-    one, other = fit(values, n_classes), fit(values[items][:, voters], n_classes)
-    assert other.weights == pytest.approx(one.weights[voters], abs=1e-9)
-    assert other.biases == pytest.approx(one.biases[voters], abs=1e-9)
-    found = ballots_of(values[items][:, voters]).concatenate(average, other)
-    assert found == pytest.approx(ballots_of(values).concatenate(average, one)[items], abs=1e-9)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_an_order_of_the_classes_is_that_of_the_result(n_classes):
-    values = draw_votes(n_classes, 200)
-    turned = -values if n_classes == 2 else np.where(values > 0, 4 - values, 0).astype(np.int8)
-    one, other = fit(values, n_classes), fit(turned, n_classes)
-    assert other.weights == pytest.approx(one.weights, abs=1e-9)
-    assert other.biases[:, ::-1] == pytest.approx(one.biases, abs=1e-9)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_copies_that_count_as_one_are_one(n_classes):
-    values = draw_votes(n_classes, 300)
-    many = values[:, [0, 1, 2, 2, 2, 3, 4, 5]]
-    counts = np.array([1, 1, 1 / 3, 1 / 3, 1 / 3, 1, 1, 1])
-    one, other = fit(values, n_classes), fit(many, n_classes, counts=counts)
-    assert other.weights == pytest.approx(one.weights[[0, 1, 2, 2, 2, 3, 4, 5]], abs=1e-8)
-    assert other.center == pytest.approx(one.center, abs=1e-8)
-    found = ballots_of(many).concatenate(average, other)
-    assert found == pytest.approx(ballots_of(values).concatenate(average, one), abs=1e-8)
 
 
 def test_many_votes_are_fitted_on_a_part_first(monkeypatch):

@@ -34,15 +34,12 @@ def reading_with(correction):
     )
 
 
-def test_a_score_is_the_log_odds_of_two_classes_and_logs_of_more():
+def test_scores_are_log_odds_or_logs_with_the_prior_added():
     two, three = (reading_with(Correction.none(k, 3)) for k in (2, 3))
     logs = two.weigh(ballots_of(VALUES))
     assert np.exp(logs).sum(axis=1) == pytest.approx(1)
     assert two.score(ballots_of(VALUES)) == pytest.approx(logs[:, 1] - logs[:, 0])
     assert np.array_equal(three.score(ballots_of(CODES)), three.weigh(ballots_of(CODES)))
-
-
-def test_prior_odds_are_added():
     reading, odds = reading_with(Correction.none(2, 3)), np.array([0.0, 1.0, -2.0, 0.5])
     plain = reading.score(ballots_of(VALUES))
     assert reading.score(ballots_of(VALUES, odds)) == pytest.approx(plain + odds)

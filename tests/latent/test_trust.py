@@ -198,7 +198,7 @@ def test_reasons_say_what_is_expected_or_that_nothing_is_told():
     assert not found.contradicted
 
 
-def test_intervals_of_shares_are_narrower_with_votes_and_gold_labels():
+def test_shares_have_intervals_within_what_is_stated():
     nothing, known = Checked(), Checked(100, 90, 10.0)
     widths = []
     for depth, checked in ((1.5, nothing), (5.0, nothing), (5.0, known)):
@@ -209,6 +209,12 @@ def test_intervals_of_shares_are_narrower_with_votes_and_gold_labels():
         widths.append(high[0] - low[0])
     assert widths[0] > widths[1] > widths[2]
     assert spread_shift(experienced(), Checked(5, 5, 50.0)) == spread_shift(experienced(), nothing)
+    found = judge_labels(tally(), experienced(), Checked())
+    stated = np.array([[0.0, 0.25], [1.0, 0.32]])
+    settled = settle(found, stated, 3.5)
+    assert settled.share_bounds[:, 1].tolist() == [0.25, 0.32]
+    assert settled.voters == 3.5
+    assert np.array_equal(settle(found, None, 1.0).share_bounds, found.share_bounds)
 
 
 def test_a_common_shift_moves_the_share_as_far_as_its_interval_says():
@@ -223,12 +229,3 @@ def test_a_common_shift_moves_the_share_as_far_as_its_interval_says():
     moved = logit(expit(odds + step).mean()) - logit(chances.mean())
     reach = logit(bounds[1, 1]) - logit(share[1])
     assert reach / spread_shift(experience, Checked()) == pytest.approx(moved / step, rel=0.05)
-
-
-def test_stated_shares_bound_the_interval():
-    found = judge_labels(tally(), experienced(), Checked())
-    stated = np.array([[0.0, 0.25], [1.0, 0.32]])
-    settled = settle(found, stated, 3.5)
-    assert settled.share_bounds[:, 1].tolist() == [0.25, 0.32]
-    assert settled.voters == 3.5
-    assert np.array_equal(settle(found, None, 1.0).share_bounds, found.share_bounds)

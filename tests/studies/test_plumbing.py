@@ -52,7 +52,7 @@ def path(tmp_path):
     return tmp_path / "rows.jsonl"
 
 
-def test_lines_read_back_and_a_torn_last_one_is_dropped(path):
+def test_lines_read_back_a_torn_last_one_is_dropped_and_other_text_refused(path):
     assert records.read_lines(path) == []
     with records.open_results(path) as file:
         file.append({"a": 1})
@@ -61,9 +61,6 @@ def test_lines_read_back_and_a_torn_last_one_is_dropped(path):
     with records.open_results(path) as file:
         file.append({"a": 2})
     assert records.read_lines(path) == [{"a": 1}, {"a": 2}]
-
-
-def test_a_line_that_is_not_json_is_refused_with_its_number(path):
     path.write_text('{"a": 1}\nnonsense\n')
     with pytest.raises(ModelError, match="line 2 of rows.jsonl is not JSON"):
         records.read_lines(path)
@@ -168,19 +165,13 @@ def test_an_unknown_name_is_refused_with_those_there_are():
         pick_names("a,d", KNOWN, "there is no")
 
 
-def test_shares_are_never_certain():
+def test_shares_and_their_confidence_by_hand():
     values = np.array([[1] * 8, [-1] * 8, [0] * 8, [1, -1, *[0] * 6]], dtype=np.int8)
     assert share_of_yes(values).tolist() == [0.9, 0.1, 0.5, 0.5]
-
-
-def test_the_share_of_votes_of_two_classes_is_that_of_yes():
     values = np.array([[1, 1, 0], [-1, 1, 1], [-1, 0, 0]], dtype=np.int8)
     shares = share_of_votes(Votes.of(values, coding="pm1"))
     assert shares.sum(axis=1) == pytest.approx(1)
     assert shares[:, 1] == pytest.approx(share_of_yes(values))
-
-
-def test_confidence_and_error_by_hand():
     truth = np.array([1, 1, -1, 0], dtype=np.int8)
     found = rate_honesty(truth, np.array([0.95, 0.05, 0.05, 0.5]))
     assert found["confidence"] == pytest.approx(0.95)
@@ -319,7 +310,7 @@ def test_a_method_depends_on_its_kernels_and_not_on_the_report():
     assert not any(module.startswith(("unelisa.report", "unelisa.cli")) for module in ours)
 
 
-def test_rows_of_other_code_are_stale():
+def test_rows_of_other_code_or_other_data_are_stale(known):
     stamp = fingerprints.stamp_with(fingerprints.root_of(MajorityVote))
     fresh, other = {"code": stamp({})}, {"code": "of other code"}
     assert [fingerprints.is_stale(row, stamp) for row in (fresh, other, {})] == [False, True, True]
@@ -327,9 +318,6 @@ def test_rows_of_other_code_are_stale():
     assert not fingerprints.is_stale({}, lambda _: None)  # computed elsewhere
     assert fingerprints.common_code([fresh, fresh]) == stamp({})
     assert fingerprints.common_code([fresh, other]) is None
-
-
-def test_other_votes_or_labels_are_other_data(known):
     votes, signs = known.votes, known.signs
     fewer = KnownLabels(votes, -signs, known.unvoted_items, known.unvoted_signs)
     assert fingerprints.hash_data(fewer) != fingerprints.hash_data(known)

@@ -155,14 +155,11 @@ def data(tmp_path):
     return tmp_path
 
 
-def test_sets_are_listed_with_their_sources(data):
+def test_sets_are_listed_with_their_sources_and_read_with_unknown_truth(data, tmp_path):
     assert list_sets(data) == [
         RealSet("coins", "two", "mint", "crowd", 2),
         RealSet("marks", "more", "school", "llm judges", 3, ("0", "1", "2")),
     ]
-
-
-def test_items_without_votes_follow_and_unknown_truth_is_none(data):
     coins, marks = list_sets(data)
     votes, truth = read_set(data, coins)
     # all votes are 1: the codes come from the truth
@@ -172,9 +169,6 @@ def test_items_without_votes_follow_and_unknown_truth_is_none(data):
     votes, truth = read_set(data, marks)
     assert votes.ordered
     assert truth.tolist() == [None, 2]
-
-
-def test_a_folder_without_list_and_a_set_without_votes_are_refused(data, tmp_path):
     with pytest.raises(ModelError, match=r"holds no sources\.csv"):
         list_sets(tmp_path / "two")
     (data / "more" / "marks" / "votes.csv.gz").unlink()

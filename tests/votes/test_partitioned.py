@@ -43,7 +43,6 @@ def test_a_third_label_is_a_third_class_and_an_undeclared_one_is_named_by_its_ro
     votes = Votes.of(da.from_array(words, chunks=(2, 1)))
     assert votes.classes == ("maybe", "no", "yes")
     assert np.vstack([part.values for part in votes.parts()]).tolist() == [[2, 3], [2, 3], [2, 1]]
-    words = np.array([["no", "yes"], ["no", "yes"], ["no", "maybe"]], dtype=object)
     with pytest.raises(VotesError, match="3 declared ones in data row 3, column 'v1'"):
         Votes.of(da.from_array(words, chunks=(2, 1)), order=["no", "perhaps", "yes"])
 

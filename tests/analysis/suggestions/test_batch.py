@@ -39,7 +39,6 @@ def test_the_first_question_is_the_best_of_all_and_relatives_are_asked_less(copi
     first = plan(model, votes, 1)[0]
     assert first.gain == pytest.approx(gains.max())
     assert gains[first.item, first.voter] == pytest.approx(gains.max())
-    model, votes = copied
     asked = Counter(question.voter for question in plan(model, votes, 200))
     assert max(asked[s] for s in (0, 7, 8)) < 10
     # with independent voters in their place they are asked as others are

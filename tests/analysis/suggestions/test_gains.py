@@ -106,7 +106,6 @@ def test_chances_are_those_of_the_model_and_an_awaited_label_leads_to_certainty(
     np.testing.assert_allclose(mass.sum(axis=1), expected, atol=1e-12)
     summed = expect_votes(panel, mass).sum(axis=2)
     np.testing.assert_allclose(summed, np.repeat(expected[:, None], len(NAMES), 1), atol=1e-12)
-    model, votes = copied
     _, _, mass = believe(model, votes)
     n_classes = mass.shape[2]
     after = await_label(mass, np.eye(n_classes)).sum(axis=1)

@@ -38,7 +38,6 @@ def test_the_stop_is_the_gain_of_the_next_batch_which_is_spread_unless_asked_oth
     assert set(zip(few["item"], few["voter"], strict=True)) <= set(
         zip(more["item"], more["voter"], strict=True)
     )
-    model, votes = crowd
     spread, free = (ue.suggest_votes(model, votes, n=40, spread=wish) for wish in (True, False))
     assert spread["voter"].value_counts().max() < free["voter"].value_counts().max()
     assert spread["gain"].sum() < free["gain"].sum()
@@ -53,7 +52,6 @@ def test_expensive_voters_are_asked_less_and_only_those_who_can_be_are(crowd):
     assert set(found.loc[found["voter"] != dear, "cost"]) == {1.0}
     scaled = ue.suggest_votes(model, votes, n=20, cost=dict.fromkeys(NAMES, 7.0))
     pd.testing.assert_frame_equal(usual, scaled.assign(cost=1.0))
-    model, votes = crowd
     found = ue.suggest_votes(model, votes, n=20, voters=["c", "d"])
     assert set(found["voter"]) <= {"c", "d"}
     assert set(ue.suggest_votes(model, votes, n=5, voters="c")["voter"]) == {"c"}

@@ -46,14 +46,11 @@ def test_the_e_step_is_the_posterior_of_the_enumerated_model():
     assert np.allclose(found, high / (low + high), atol=1e-6)
 
 
-def test_prior_odds_enter_as_a_field_on_the_truth():
+def test_prior_odds_enter_as_a_field_and_the_marginal_loss_is_that_of_enumeration():
     values = np.zeros((3, N_VOTERS), np.int8)
     odds = np.array([-2.0, 0.0, 3.0])
     posterior = PseudoLikelihood(values, odds, fit_biases=False).posterior(empty_network(N_VOTERS))
     assert np.allclose(posterior, 1 / (1 + np.exp(-odds)))
-
-
-def test_marginal_loss_is_that_of_enumeration():
     rng = np.random.default_rng(1)
     network = make_network(rng)
     values = rng.choice([-1, 0, 1], size=(30, N_VOTERS)).astype(np.int8)
@@ -265,14 +262,7 @@ def test_size_and_shares_of_the_slab_are_learned_from_the_edges():
     assert slab.shares[1] == slab.shares[2]
 
 
-def test_without_any_edge_the_size_stays():
-    slab = Slab(0.4, 0.05).updated(np.zeros(50), np.zeros(50), 0.08)
-    assert slab.size == 0.4
-    assert slab.shares[0] > 0.9
-    assert learn_edge_slab(np.zeros(50), np.zeros(50)).size == 0.3
-
-
-def test_experts_are_learned_from_the_weights():
+def test_experts_are_learned_from_the_weights_and_without_edges_the_size_stays():
     rng = np.random.default_rng(1)
     truth = np.concatenate([np.full(5, 0.8), np.full(3, -0.8), np.zeros(30)])
     errors = np.full(38, 0.1)
@@ -280,6 +270,10 @@ def test_experts_are_learned_from_the_weights():
     slab = learn_weight_slab(weights, errors)
     assert slab.size == pytest.approx(0.8, abs=0.1)
     assert np.array_equal(slab.expert_probabilities(weights, errors) > 0.5, truth != 0)
+    slab = Slab(0.4, 0.05).updated(np.zeros(50), np.zeros(50), 0.08)
+    assert slab.size == 0.4
+    assert slab.shares[0] > 0.9
+    assert learn_edge_slab(np.zeros(50), np.zeros(50)).size == 0.3
 
 
 @pytest.mark.parametrize("n_voters", [1, 2, 3])

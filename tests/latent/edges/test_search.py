@@ -78,16 +78,13 @@ def test_the_experts_are_those_of_the_model_and_the_gain_counts_what_they_explai
     assert search.gain(right._replace(weights=right.weights * few)) <= 0
 
 
-def test_weak_edges_are_removed(right):
+def test_weak_edges_are_removed_and_missing_ones_come_back(right, search):
     s, t = np.argwhere(np.triu(right.support))[0]
     edges = np.where(one_pair(s, t), 0.9 * WEAK * right.slab.size, right.edges)
     pruned = right._replace(edges=edges).pruned()
     assert not pruned.support[s, t]
     assert pruned.edges[s, t] == 0
     assert pruned.support.sum() == right.support.sum() - 2
-
-
-def test_missing_edges_come_back(search, right):
     gone = np.zeros((15, 15), bool)
     for s, t in np.argwhere(np.triu(right.support))[::4]:
         gone |= one_pair(s, t)
@@ -187,29 +184,23 @@ def test_with_very_many_voters_only_the_strongest_pairs_are_considered():
     assert candidate_pairs(scores[:20, :20]).sum() == 20 * 19
 
 
-def test_weights_are_known_up_to_sign_and_scale():
-    weights = np.array([1.0, 0.0, -1.0, 0.5])
-    assert resembles(weights, [np.array([1.0, 2.0, 5.0, 1.0]), -2 * weights])
-    assert not resembles(weights, [np.array([0.0, 1.0, 0.0, 1.0])])
-    assert not resembles(weights, [])
-
-
-def test_starts_differ_from_each_other(likelihood, pilot):
+def test_starts_differ_from_each_other_and_their_explained_edges_are_gone(likelihood, pilot):
     starts = propose_starts(likelihood, pilot)
     plain = [s.network.weights for s in starts if not s.name.endswith("fewer edges")]
     assert len(plain) > 1
     for k, weights in enumerate(plain):
         assert not resembles(weights, plain[:k])
         assert np.abs(weights).max() <= 1
-
-
-def test_explained_edges_are_gone(likelihood, pilot):
     for start in propose_starts(likelihood, pilot):
         network = start.network
         shared = np.outer(network.weights, network.weights)
         left = network.support & (np.abs(shared) > 0.2) & (shared * network.edges > 0)
         assert left.any() <= (not start.name.endswith("fewer edges"))
         assert not network.edges[~network.support].any()
+    weights = np.array([1.0, 0.0, -1.0, 0.5])
+    assert resembles(weights, [np.array([1.0, 2.0, 5.0, 1.0]), -2 * weights])
+    assert not resembles(weights, [np.array([0.0, 1.0, 0.0, 1.0])])
+    assert not resembles(weights, [])
 
 
 def test_one_of_the_starts_is_near_the_truth(simulated, likelihood, pilot):

@@ -61,22 +61,21 @@ def test_the_papers_voters_of_the_breast_cancer_measurements():
     assert np.mean(malignant == (y.to_numpy() == 0)) > 0.85
 
 
-def test_percentiles_that_coincide_are_one_voter_and_constants_are_none():
-    frame = pd.DataFrame({"rare": [0] * 95 + [7] * 5, "never": [0] * 100})
-    made = votes_from_percentiles(read_counts(frame))
-    assert made.votes.voters.tolist() == ["rare > 0", "rare > 3.5 (k-means)"]
-    assert made.features.tolist() == [0, 0]
-    plain = votes_from_percentiles(read_counts(frame), k_means=False)
-    assert plain.votes.voters.tolist() == ["rare > 0"]
-
-
-def test_two_means_are_those_of_k_means():
+def test_k_means_percentiles_and_rules_cut_alike():
     rng = np.random.default_rng(0)
     column = np.concatenate([rng.poisson(2, 300), rng.poisson(30, 100)]).astype(np.float32)
     reference = KMeans(2, n_init=10, random_state=0).fit(column[:, None])
     upper = reference.labels_ == np.argmax(reference.cluster_centers_[:, 0])
     assert ((column > two_means(column)) == upper).all()
     assert two_means(np.full(3, 4, dtype=np.float32)) == 4
+    frame = pd.DataFrame({"rare": [0] * 95 + [7] * 5, "never": [0] * 100})
+    made = votes_from_percentiles(read_counts(frame))
+    assert made.votes.voters.tolist() == ["rare > 0", "rare > 3.5 (k-means)"]
+    assert made.features.tolist() == [0, 0]
+    plain = votes_from_percentiles(read_counts(frame), k_means=False)
+    assert plain.votes.voters.tolist() == ["rare > 0"]
+    table = read_counts(pd.DataFrame({"a": [0, 0, 1, 50, 80]}))
+    assert (score_rule(table, np.array([0])) > 0).tolist() == [False, False, False, True, True]
 
 
 def test_baselines_find_the_disease(datamart):
@@ -123,17 +122,12 @@ def test_the_dropout_regression_is_what_hiding_values_gives():
     assert exact == pytest.approx(sampled, abs=0.03)
 
 
-def test_a_rule_cuts_its_score_between_two_means():
-    table = read_counts(pd.DataFrame({"a": [0, 0, 1, 50, 80]}))
-    assert (score_rule(table, np.array([0])) > 0).tolist() == [False, False, False, True, True]
-
-
 @pytest.fixture(scope="module")
 def made(datamart):
     return prepare(datamart)
 
 
-def test_splits_are_the_papers():
+def test_splits_are_the_papers_and_voters_screened_on_training_charts():
     signs = np.array([1] * 98 + [-1] * 337, dtype=np.int8)
     splits = [draw_split(signs, number) for number in range(5)]
     for train, test in splits:
@@ -141,9 +135,6 @@ def test_splits_are_the_papers():
         assert (signs[train] > 0).sum() == 46
     assert splits[0].train.tolist() != splits[1].train.tolist()
     assert splits[2].train.tolist() == draw_split(signs, 2).train.tolist()
-
-
-def test_only_voters_of_middling_auc_are_kept():
     truth = np.array([1] * 10 + [-1] * 10, dtype=np.int8)
     perfect, useless = truth, np.tile([1, -1], 10)
     fair = truth.copy()
@@ -153,6 +144,13 @@ def test_only_voters_of_middling_auc_are_kept():
     assert screen_voters(votes, truth, everybody).tolist() == [2]
     none_fits = votes.take_voters([0, 1])
     assert screen_voters(none_fits, truth, everybody).tolist() == [0, 1]
+    rng = np.random.default_rng(0)
+    truth = rng.choice(np.array([-1, 1], dtype=np.int8), 100)
+    values = np.where(rng.random((100, 40)) < 0.6, truth[:, None], -truth[:, None])
+    votes, judges = Votes.of(values.astype(np.int8)), np.arange(50)
+    first = screen_voters(votes, truth, judges)
+    truth[50:] *= -1
+    assert screen_voters(votes, truth, judges).tolist() == first.tolist()
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
@@ -203,22 +201,16 @@ def test_reviewed_charts_are_taken(datamart):
     assert error[0] < max(error[1], 0.01)
 
 
-def test_cohorts_are_counted(rare):
+def test_cohorts_are_counted_and_means_are_of_defined_figures(rare, splits):
     assert [row["cohorts"] for row in rare] == [2] * len(rare)
     assert rare[0]["within"] == 1
     assert rare[0]["covered"] == 1
     assert rare[0]["prevalence"] == [0.04, 0.03, 0.05]
-
-
-def test_means_and_deviations(splits):
     found = {row["method"]: row for row in summarize_splits(splits)}
     assert found[OURS]["figures"]["auc"] == [0.91, 0.0141]  # .02 / sqrt 2
     assert found[OURS]["splits"] == 2
     assert [row["method"] for row in summarize_splits(splits)] == [UNELISA, PENLOG, OURS]
     assert [row["protocol"] for row in summarize_splits(splits)] == [PAPER, PAPER, NONE]
-
-
-def test_a_figure_that_is_not_defined_is_left_out_of_its_mean(splits):
     splits[-1]["figures"]["ppv"] = None
     assert summarize_splits(splits)[-1]["figures"]["ppv"] == [0.9, 0.0]
     splits[2]["figures"]["ppv"] = None
@@ -276,13 +268,3 @@ def test_diamonds_are_the_published_means_for_the_papers_disease_alone(splits):
     assert diamonds(ours.axes[FIGURES.index("accuracy")]) == []  # the paper has none
     assert len(others.axes[0].patches) == 1
     assert not any(diamonds(axes) for axes in others.axes)
-
-
-def test_the_screen_on_training_charts_does_not_see_the_others():
-    rng = np.random.default_rng(0)
-    truth = rng.choice(np.array([-1, 1], dtype=np.int8), 100)
-    values = np.where(rng.random((100, 40)) < 0.6, truth[:, None], -truth[:, None])
-    votes, judges = Votes.of(values.astype(np.int8)), np.arange(50)
-    first = screen_voters(votes, truth, judges)
-    truth[50:] *= -1
-    assert screen_voters(votes, truth, judges).tolist() == first.tolist()

@@ -141,7 +141,7 @@ def table_of(records):
     return json.dumps({key: table[key] for key in table if key != "seconds"})
 
 
-def test_every_trial_is_a_line_and_is_not_run_again(whole, path, monkeypatch):
+def test_every_trial_is_a_line_and_other_lines_are_refused(whole, path, monkeypatch):
     records, written = whole
     assert written.read_text().count("\n") == 8
     assert list(records) == EIGHT
@@ -150,9 +150,6 @@ def test_every_trial_is_a_line_and_is_not_run_again(whole, path, monkeypatch):
     calls = []
     assert trials.run_trials(EIGHT, path, CHEAP, done=calls.append) == records
     assert calls == [8]
-
-
-def test_other_lines_are_refused_with_their_number(whole, path):
     for stranger in (b"{}\n", b"[1]\n", b'{"cell": "high-25-log", "trial": 1}\n'):
         path.write_bytes(whole[1].read_bytes() + stranger)
         with pytest.raises(ModelError, match="line 9 of paper-half.jsonl is not a trial"):

@@ -61,7 +61,7 @@ def mean_loss(fitted, powers):
     return np.mean(losses)
 
 
-def test_fitted_powers_have_the_least_log_loss(fitted):
+def test_fitted_powers_have_the_least_log_loss_and_its_slope(fitted):
     found = fit_powers(fitted)
     powers = found["MODEL_POWER"], found["SHARE_POWER"]
     least = mean_loss(fitted, powers)
@@ -70,9 +70,6 @@ def test_fitted_powers_have_the_least_log_loss(fitted):
     for step in ((0.05, 0), (-0.05, 0), (0, 0.05), (0, -0.05)):
         near = np.clip(np.add(powers, step), 0, 2)
         assert least <= mean_loss(fitted, near) + 1e-7
-
-
-def test_the_gradient_of_the_log_loss_is_its_slope():
     rng = np.random.default_rng(1)
     logs = np.log(rng.dirichlet(np.ones(3), (2, 40)))
     labels = Labels(logs, rng.integers(0, 3, 40))
@@ -183,7 +180,12 @@ def archive(truths):
     return runs.run_prior(truths, ignore, alternatives=False)
 
 
-def test_a_source_does_not_influence_the_numbers_it_is_labeled_with(fitted):
+def test_sources_are_left_out_together_and_do_not_influence_their_numbers(fitted):
+    one = fitted[0].truth
+    twin = fitted[0]._replace(truth=one._replace(one=one.one._replace(name="more coins")))
+    folds = runs.fit_folds([*fitted, twin])
+    assert set(folds) == {"mint", "post", "park"}
+    assert folds["mint"] == runs.fit_folds(fitted)["mint"]
     first = fitted[0]
     classes = np.where(first.truth.classes >= 0, 1 - first.truth.classes, -1)
     other = first._replace(truth=first.truth._replace(classes=classes))
@@ -191,14 +193,6 @@ def test_a_source_does_not_influence_the_numbers_it_is_labeled_with(fitted):
     assert after["mint"] == before["mint"]
     assert after["post"] != before["post"]
     assert runs.fit_all([other, *fitted[1:]]) != runs.fit_all(fitted)
-
-
-def test_sets_of_one_source_are_left_out_together(fitted):
-    one = fitted[0].truth
-    twin = fitted[0]._replace(truth=one._replace(one=one.one._replace(name="more coins")))
-    folds = runs.fit_folds([*fitted, twin])
-    assert set(folds) == {"mint", "post", "park"}
-    assert folds["mint"] == runs.fit_folds(fitted)["mint"]
 
 
 def test_every_set_is_labeled_with_the_numbers_of_the_other_sources(fitted, archive):
@@ -225,9 +219,13 @@ def test_the_archive_holds_what_was_fitted_and_what_is_in_use(fitted, archive):
     assert found.items() >= fit_trust(fitted, found).items()
 
 
-def test_every_number_of_the_prior_is_on_the_page():
+def test_every_number_is_on_the_page_and_scores_are_over_known_items():
     named = {name for name in vars(prior) if name.isupper()}
     assert named == {*runs.FITTED, *runs.TRIED, *runs.TRIED_TRUST}
+    chances = np.array([[0.8, 0.2], [0.5, 0.5], [0.0, 1.0], [0.3, 0.7]])
+    found = runs.score_chances(chances, np.array([0, 1, 0, -1]))
+    assert found["accuracy"] == pytest.approx((1 + 0.5 + 0) / 3)
+    assert found["log_loss"] == pytest.approx(-np.log([0.8, 0.5, 1e-3]).mean())
 
 
 def test_numbers_are_tried_with_all_sources_left_out(truths, fitted, monkeypatch):
@@ -259,10 +257,3 @@ def test_numbers_are_tried_with_all_sources_left_out(truths, fitted, monkeypatch
     assert small["log_loss"] != large["log_loss"]
     assert before == (prior.CLASS_WEIGHT, prior.GATE)
     assert sum(n for _, n in asked) == len(truths) * (2 + 1 + 2 + 2)
-
-
-def test_scores_are_over_the_items_with_known_truth():
-    chances = np.array([[0.8, 0.2], [0.5, 0.5], [0.0, 1.0], [0.3, 0.7]])
-    found = runs.score_chances(chances, np.array([0, 1, 0, -1]))
-    assert found["accuracy"] == pytest.approx((1 + 0.5 + 0) / 3)
-    assert found["log_loss"] == pytest.approx(-np.log([0.8, 0.5, 1e-3]).mean())

@@ -45,16 +45,13 @@ def test_a_row_holds_figures_with_intervals(known):
     json.dumps(row, allow_nan=False)
 
 
-def test_the_share_of_yes_has_chances_and_the_labels_of_majority_vote(known):
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+def test_rows_of_shares_variants_and_refusals(known):
     share = runs.run_share(known, "crowd")
     majority = runs.run_method("majority-vote", known, "crowd")
     assert (share["method"], share["kind"]) == ("share-of-yes", runs.VARIANTS)
     assert share["figures"]["accuracy"] == majority["figures"]["accuracy"]
     assert {"log_loss", "ece", "confidence"} <= share["figures"].keys()
-
-
-@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
-def test_a_variant_has_other_settings_and_is_not_ranked(known):
     biased = np.random.default_rng(0).random(known.votes.values.shape) < np.linspace(0, 0.8, 9)
     known = known_of(np.where(biased, 1, known.votes.values), known.signs)
     plain, variant = (
@@ -62,9 +59,6 @@ def test_a_variant_has_other_settings_and_is_not_ranked(known):
     )
     assert variant["kind"] == runs.VARIANTS
     assert variant["figures"] != plain["figures"]
-
-
-def test_a_refusal_is_a_row_with_the_reason():
     rng = np.random.default_rng(0)
     many = known_of(rng.choice([-1, 1], (60, 30)), rng.choice([-1, 1], 60))
     row = runs.run_method("log-linear", many, "many")
@@ -162,20 +156,17 @@ def test_unknown_items_and_missing_probabilities(answers):
     assert figures["accuracy"] == score_with_intervals(truth, scores)["accuracy"]
 
 
-def test_every_way_is_scored_with_every_number_of_labels(known):
-    found = run_gold(known, first_seed=0, draws=2)
-    for figure in ("accuracy", "log_loss"):
-        keys = [f"{figure}, {way}, {budget}" for way in WAYS for budget in BUDGETS]
-        assert all(0 < found[key] < 1 for key in keys)
-    assert found["accuracy, with, 50"] > 0.8
-
-
-def test_labels_are_those_of_known_items_and_at_most_half_of_them():
+def test_labels_are_those_of_known_items_and_every_way_is_scored(known):
     signs = np.tile(np.array([1, 0, -1], dtype=np.int8), 20)
     for budget, drawn in ((10, 10), (50, 20)):
         gold = draw_labels(signs, budget, seed=3)
         assert np.count_nonzero(gold) == drawn
         assert np.array_equal(gold[gold != 0], signs[gold != 0])
+    found = run_gold(known, first_seed=0, draws=2)
+    for figure in ("accuracy", "log_loss"):
+        keys = [f"{figure}, {way}, {budget}" for way in WAYS for budget in BUDGETS]
+        assert all(0 < found[key] < 1 for key in keys)
+    assert found["accuracy, with, 50"] > 0.8
 
 
 def test_the_regression_is_on_the_votes_and_our_log_odds(known):

@@ -78,11 +78,18 @@ def test_a_world_is_coded_and_comes_again_from_its_seed(place):
     assert np.array_equal(world.truth, again.truth)
 
 
-def test_numbers_and_parts_give_other_worlds():
+def test_numbers_and_parts_give_other_worlds_of_hidden_labels():
     one, two = (draw_world(Place("choosing", "tilted", number)) for number in (0, 1))
     elsewhere = draw_world(Place("reporting", "tilted", 0))
     for other in (two, elsewhere):
         assert not np.array_equal(one.votes[:300, 0], other.votes[:300, 0])
+    for seed in range(10):
+        split = trained.draw_split(np.random.default_rng(seed), tables.CHOOSING)
+        assert 20 <= len(split.labels) < 60
+        assert min(np.sum(split.labels > 0), np.sum(split.labels < 0)) >= 4
+        assert len(split.items) == len(split.truth)
+        both = np.concatenate([split.learned, split.items])
+        assert np.allclose(both.mean(axis=0), 0, atol=1e-9)
 
 
 def test_the_parts_share_no_seed_and_no_table():
@@ -146,16 +153,6 @@ def test_a_table_has_two_classes_and_comes_again_from_its_seed(name):
     assert np.array_equal(first.truth, again.truth)
     fixed = {"breast_cancer", "wine", "digits_parity", "diabetes", "one_digit_of_three"}
     assert name in fixed or not np.array_equal(first.features, other.features)
-
-
-def test_a_split_has_labels_of_both_classes_and_hides_the_rest():
-    for seed in range(10):
-        split = trained.draw_split(np.random.default_rng(seed), tables.CHOOSING)
-        assert 20 <= len(split.labels) < 60
-        assert min(np.sum(split.labels > 0), np.sum(split.labels < 0)) >= 4
-        assert len(split.items) == len(split.truth)
-        both = np.concatenate([split.learned, split.items])
-        assert np.allclose(both.mean(axis=0), 0, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["classifiers", "forest", "stumps", "neighbors"])
