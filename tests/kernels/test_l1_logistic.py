@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import naive_solver
 from naive_rows import assert_square, batch_of, counted_of, square_of
 from unelisa.kernels import l1_logistic
 from unelisa.kernels.curvature import add_curvatures
@@ -33,49 +32,12 @@ def make_case(weighted, abstain):
     return votes, items, batch, members
 
 
-def logits_of(votes, batch, members, q):
-    design = naive_solver.design(votes, members[q])
-    theta = batch.theta[batch.starts[q] : batch.starts[q + 1]]
-    return design, design @ np.append(theta, batch.intercepts[q])
-
-
-def weights_of(items):
-    return items.weights if items.weights.size else np.ones(N_ITEMS)
-
-
 @pytest.mark.parametrize(("real", "error"), [(np.float32, 4e-7), (np.float64, 1e-13)])
 def test_squash_is_tanh(real, error):
     z = np.concatenate([np.linspace(-12, 12, 5001), [0.0, -1e30, 1e30]]).astype(real)
     expected = np.tanh(z.astype(np.float64))
     l1_logistic.squash(z)
     assert np.max(np.abs(z - expected)) < error
-
-
-@CASES
-@pytest.mark.parametrize(("real", "error"), [(np.float32, 1e-5), (np.float64, 1e-13)])
-def test_scores_and_loss(weighted, abstain, real, error):
-    votes, items, batch, members = make_case(weighted, abstain)
-    sums = l1_logistic.Sums.zeros(batch)
-    l1_logistic.add_scores(items, batch, np.empty(l1_logistic.CHUNK, real), sums)
-    for q in range(3):
-        design, logits = logits_of(votes, batch, members, q)
-        r = naive_solver.residuals(votes, batch.voters[q], logits, weights_of(items))
-        found = np.append(sums.scores[batch.starts[q] : batch.starts[q + 1]], sums.intercepts[q])
-        assert np.allclose(found, r @ design, rtol=0, atol=error * N_ITEMS)
-        if real is np.float64:
-            expected = naive_solver.loss(votes, batch.voters[q], logits, weights_of(items))
-            assert sums.loss[q] == pytest.approx(expected, rel=1e-12)
-
-
-@CASES
-def test_residuals(weighted, abstain):
-    votes, items, batch, members = make_case(weighted, abstain)
-    out = np.empty((3, 1000), np.float32)
-    l1_logistic.fill_residuals(items, batch, 500, 1400, out)
-    for q in range(3):
-        _, logits = logits_of(votes, batch, members, q)
-        r = naive_solver.residuals(votes, batch.voters[q], logits, weights_of(items))
-        assert np.allclose(out[q, :900], r[500:1400], atol=2e-6)
 
 
 def test_the_noise_bound_grows_with_the_coefficients():
