@@ -195,16 +195,13 @@ def test_what_cannot_be_told_is_said_or_not_printed():
     assert repr(model.voters_) == repr(model.voters_full_)
 
 
-def test_confusions_are_one_row_per_voter_and_pair_of_classes():
+def test_confusions_are_rows_of_voters_and_pairs_of_classes():
     model = ue.MajorityVote().fit([["a", "b"], ["c", "a"], ["b", "b"]])
     tables = np.arange(18.0).reshape(2, 3, 3)
     table = tabulate_confusions(model, tables, np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
     assert list(table) == ["voter", "said", "meant", "probability", "votes"]
     row = table[(table.voter == "v1") & (table.meant == "b") & (table.said == "c")]
     assert row[["probability", "votes"]].to_numpy().tolist() == [[tables[1, 1, 2], 5.0]]
-
-
-def test_two_coins_are_confusions_too():
     rng = np.random.default_rng(0)
     truth = rng.choice([-1, 1], 300)
     votes = np.where(rng.random((300, 5)) < 0.8, truth[:, None], -truth[:, None])

@@ -82,7 +82,7 @@ def test_shares_and_labels_against_the_majority():
     assert own.differs.tolist() == [True, False, False]
 
 
-def test_items_are_counted_and_decided_beyond_the_bound_not_at_it():
+def test_items_are_counted_binned_and_decided_beyond_the_bound():
     values = np.array([[1], [0], [1], [1]], dtype=np.int8)
     found = describe_items(judged([-1, 0, 0, 2], values=values))
     assert found == {
@@ -96,9 +96,6 @@ def test_items_are_counted_and_decided_beyond_the_bound_not_at_it():
     }
     chances = [0.0, 1 - SURE - 1e-9, 0.5, SURE - 1e-9, SURE + 1e-9, 1.0]
     assert describe_items(judged([], chances))["sure"] == 4
-
-
-def test_scores_and_posteriors_are_binned():
     found = count_scores(judged([], [0.0, 0.049, 0.051, 0.999, 1.0]))
     assert found["kind"] == "probability"
     assert found["counts"] == [2, 1] + [0] * (BINS - 3) + [2]
@@ -150,7 +147,7 @@ def test_bins_count_every_item_and_bracket_the_share():
     assert [one["n"] for one in bins] == [100, 103]
 
 
-def test_unknown_items_are_left_out_and_a_margin_has_no_calibration(crowd):
+def test_truth_is_compared_on_known_items_of_two_classes_or_three(crowd):
     votes, truth = crowd
     signs = np.where(np.arange(600) < 100, truth, 0).astype(np.int8)
     model = DawidSkene(random_state=0).fit(votes)
@@ -164,6 +161,18 @@ def test_unknown_items_are_left_out_and_a_margin_has_no_calibration(crowd):
     assert scored["calibration_error"] is None
     assert scored["log_loss"] is None
     assert scored["roc"]
+    given = np.array([[0.8, 0.1, 0.1], [0.3, 0.6, 0.1], [0.2, 0.2, 0.6], [0.7, 0.2, 0.1]])
+    truth = np.array([1, 1, 3, 0], dtype=np.int8)
+    found = score_reference(Reference(np.log(given), truth, True, ordered=True))
+    assert (found["n"], found["accuracy"]) == (3, pytest.approx(2 / 3))
+    assert found["confusion"] == [[1, 1, 0], [0, 0, 0], [0, 0, 1]]
+    assert found["mean_absolute_error"] == pytest.approx(1 / 3)
+    assert [one["n"] for one in found["calibration"]] == [3]
+    assert found["roc"] == []
+    votes = Votes.of([["a", "a"], ["b", "b"], ["c", "c"]])
+    model = MajorityVote().fit(votes)
+    reference = Reference.of(model, Judged.of(model, votes), np.array([1, 2, 3, 3], dtype=np.int8))
+    assert score_reference(reference)["accuracy"] == pytest.approx((3 + 1 / 3) / 4)
 
 
 def test_items_of_unknown_ease_are_not_counted():
@@ -204,18 +213,3 @@ def test_items_of_three_classes_are_counted_and_their_leads_are_over_the_next():
     assert found.as_class_shares() == pytest.approx(given)
     assert describe_items(found)["sure"] == 1
     assert count_scores(found)["kind"] == "confidence"
-
-
-def test_truth_of_three_classes_is_compared_also_without_votes():
-    given = np.array([[0.8, 0.1, 0.1], [0.3, 0.6, 0.1], [0.2, 0.2, 0.6], [0.7, 0.2, 0.1]])
-    truth = np.array([1, 1, 3, 0], dtype=np.int8)
-    found = score_reference(Reference(np.log(given), truth, True, ordered=True))
-    assert (found["n"], found["accuracy"]) == (3, pytest.approx(2 / 3))
-    assert found["confusion"] == [[1, 1, 0], [0, 0, 0], [0, 0, 1]]
-    assert found["mean_absolute_error"] == pytest.approx(1 / 3)
-    assert [one["n"] for one in found["calibration"]] == [3]
-    assert found["roc"] == []
-    votes = Votes.of([["a", "a"], ["b", "b"], ["c", "c"]])
-    model = MajorityVote().fit(votes)
-    reference = Reference.of(model, Judged.of(model, votes), np.array([1, 2, 3, 3], dtype=np.int8))
-    assert score_reference(reference)["accuracy"] == pytest.approx((3 + 1 / 3) / 4)

@@ -48,7 +48,7 @@ def test_rates_are_those_of_the_public_function(run, files, model, gold):
     assert "whatever the model's quality, if the gold labels are a random sample" in result.stdout
 
 
-def test_without_gold_the_intervals_rest_on_the_model(run, files, model):
+def test_rates_without_gold_rest_on_the_model_or_cannot_be_told(run, files, model):
     result = run("rate", model, files.votes, "--json", "-")
     told = json.loads(result.stdout)
     assert told["gold"] == 0
@@ -58,9 +58,6 @@ def test_without_gold_the_intervals_rest_on_the_model(run, files, model):
     shown = run("rate", model, files.votes).stdout
     assert "The intervals rest on the model" in shown
     assert "600 items\n" in shown
-
-
-def test_votes_that_cannot_tell_are_said_to_be(run, files):
     frame = pd.read_csv(files.votes)[["item", "w0", "w1"]]
     frame.to_csv(files.votes, index=False)
     model = files.folder / "two.npz"
@@ -120,7 +117,7 @@ def test_the_file_holds_what_the_function_returns_or_stdout(run, files, gapped):
     assert [[row["item"], row["voter"]] for row in told["votes"]] == asked
 
 
-def test_costs_voters_and_a_human_are_taken(run, files, gapped):
+def test_costs_voters_and_a_human_are_taken_and_bad_options_refused(run, files, gapped, refused):
     costs, out = files.folder / "costs.csv", files.folder / "ask.csv"
     costs.write_text("voter,cost\nw1,2.5\n")
     asked = ("--voters", "w1,w2", "--cost", costs, "--out", out)
@@ -130,6 +127,13 @@ def test_costs_voters_and_a_human_are_taken(run, files, gapped):
     assert set(found.loc[found["voter"] == "w1", "cost"]) <= {2.5}
     run("suggest", gapped, files.votes, "--gold-cost", 0.1, "--n", 5, "--out", out)
     assert set(pd.read_csv(out)["voter"]) == {"human"}
+    ask = ("suggest", gapped, files.votes)
+    assert "--voters names 'zoe'" in refused(*ask, "--voters", "w1,zoe")
+    assert "n must be a whole number" in refused(*ask, "--n", 0)
+    assert "gold_cost must be a positive number" in refused(*ask, "--gold-cost", -1)
+    assert "criterion must be one of" in refused(*ask, "--criterion", "luck")
+    absent = files.folder / "absent.csv"
+    assert "there is no file absent.csv" in refused(*ask, "--cost", absent)
 
 
 def test_nothing_worth_buying_is_said(run, files, gapped):
@@ -163,16 +167,6 @@ def test_bad_costs_are_one_sentence(refused, files, gapped, costs, told):
     assert told in refused("suggest", gapped, files.votes, "--cost", path)
 
 
-def test_bad_options_are_one_sentence(refused, files, gapped):
-    ask = ("suggest", gapped, files.votes)
-    assert "--voters names 'zoe'" in refused(*ask, "--voters", "w1,zoe")
-    assert "n must be a whole number" in refused(*ask, "--n", 0)
-    assert "gold_cost must be a positive number" in refused(*ask, "--gold-cost", -1)
-    assert "criterion must be one of" in refused(*ask, "--criterion", "luck")
-    absent = files.folder / "absent.csv"
-    assert "there is no file absent.csv" in refused(*ask, "--cost", absent)
-
-
 @pytest.fixture
 def reported(run, files):
     path = files.folder / "model.npz"
@@ -180,9 +174,7 @@ def reported(run, files):
     return path
 
 
-def test_a_stored_model_has_a_page_on_its_voters_and_findings_for_machines(
-    run, files, reported, refused
-):
+def test_a_stored_model_has_a_page_with_a_truth_or_without(run, files, reported, refused):
     out = files.folder / "page.html"
     result = run("report", reported, "--out", out)
     assert result.exit_code == 0, result.output
@@ -193,10 +185,6 @@ def test_a_stored_model_has_a_page_on_its_voters_and_findings_for_machines(
     assert json.loads(result.stdout)["items"]["n"] == 600
     assert out.exists()
     assert "votes" in refused("report", reported, "--truth", files.truth)
-
-
-def test_with_a_truth_the_page_compares_and_names_items_if_asked(run, files, reported):
-    out = files.folder / "page.html"
     result = run(
         "report", reported, files.votes, "--truth", files.truth, "--show-items", "--out", out
     )

@@ -12,7 +12,7 @@ def model(run, files):
     return path
 
 
-def test_a_stored_model_gives_the_same_labels(run, files, model):
+def test_a_stored_model_gives_the_same_labels_and_warns_of_strangers(run, files, model):
     out = files.folder / "labels.csv"
     result = run("predict", model, files.votes, "--out", out)
     assert "600 items labeled" in result.stdout
@@ -22,6 +22,10 @@ def test_a_stored_model_gives_the_same_labels(run, files, model):
     result = run("predict", model, files.votes)
     assert result.stdout == (files.folder / "fitted.csv").read_text()
     assert result.stderr == ""
+    pd.read_csv(files.votes).assign(stranger="yes").to_csv(files.votes, index=False)
+    result = run("predict", model, files.votes)
+    assert result.exit_code == 0
+    assert result.stderr == ("Warning: 1 voter unknown to the model and ignored: 'stranger'\n")
 
 
 def test_snorkels_codes_are_read_as_at_the_fit(run, tmp_path):
@@ -34,13 +38,6 @@ def test_snorkels_codes_are_read_as_at_the_fit(run, tmp_path):
     assert result.exit_code == 0, result.stderr
     labels = [line.split(",")[1] for line in result.stdout.splitlines()[1:]]
     assert labels == [label for _, label in rows]
-
-
-def test_an_unknown_voter_is_a_warning(run, files, model):
-    pd.read_csv(files.votes).assign(stranger="yes").to_csv(files.votes, index=False)
-    result = run("predict", model, files.votes)
-    assert result.exit_code == 0
-    assert result.stderr == ("Warning: 1 voter unknown to the model and ignored: 'stranger'\n")
 
 
 def test_bad_models_votes_and_labels_are_refused(refused, files, model):

@@ -102,7 +102,7 @@ def test_a_structure_does_with_or_without_ease_and_families(structure, levels, f
     assert reading.clusters == 11 - 2 * families
 
 
-def test_a_second_reading_is_told_where_repeaters_decide():
+def test_a_second_reading_is_told_where_repeaters_decide_and_not_elsewhere():
     values, truth = bad_clique(0, repeat=0.99)
     crowd = crowd_of(values)
     reading = read_consensus(crowd)
@@ -119,9 +119,6 @@ def test_a_second_reading_is_told_where_repeaters_decide():
     assert f"{1 - other.agreement:.0%} of the items if each counted once" in told
     turned = reading.turned().others[0]
     assert np.array_equal(turned.weigh(crowd.ballots), other.weigh(crowd.ballots)[:, ::-1])
-
-
-def test_who_repeats_others_a_little_is_named_or_makes_a_second_reading():
     values, _ = bad_clique(0, size=4, repeat=0.94)
     reading = read_consensus(crowd_of(values))
     assert reading.family.max() == -1

@@ -18,7 +18,7 @@ from unelisa.votes.ballots import list_ballots, take_ballots
 from unelisa.votes.blocks import KeptBlocks, WholeTable
 
 
-def test_a_crowd_counts_its_votes():
+def test_a_crowd_counts_its_votes_and_who_varies():
     values, _ = plain_crowd(0, n_items=50, n_voters=7, votes_per_item=3)
     values[:, 4] = 0  # silent: not a pair with anybody
     crowd = crowd_of(values)
@@ -29,9 +29,6 @@ def test_a_crowd_counts_its_votes():
     values, _ = class_crowd(0, n_items=80, n_classes=3)
     crowd = crowd_of(values, 3)
     assert crowd.cast.T.tolist() == [(values == k).sum(axis=0).tolist() for k in (1, 2, 3)]
-
-
-def test_who_varies_gave_two_answers_and_copies_nobody():
     values, _ = plain_crowd(2, n_items=200, n_voters=4, votes_per_item=4)
     beside = np.stack([values[:, 1], np.ones(200), np.zeros(200)], axis=1)
     crowd = crowd_of(np.hstack([values, beside]).astype(np.int8))

@@ -300,7 +300,7 @@ def match(values, reading, low, high, odds=None):
     return replace(reading, correction=correction)
 
 
-def test_a_stated_share_is_that_of_the_labels_and_an_interval_reached_at_its_end():
+def test_shares_are_stated_for_two_classes_or_three():
     values, _ = biased_crowd(0, 2)
     values[:50] = 0  # without votes: not among those that are counted
     reading = trust_equally(5)
@@ -319,9 +319,6 @@ def test_a_stated_share_is_that_of_the_labels_and_an_interval_reached_at_its_end
     assert shares_of(values, below)[1] == pytest.approx(0.3, abs=1e-5)
     inside = match_prevalence(ballots_of(values), reading, np.array([[0, share - 0.1], [1, 1.0]]))
     assert inside is reading.correction
-
-
-def test_the_shares_of_three_classes_may_be_stated_in_part():
     values, _ = biased_crowd(0, 3)
     reading = trust_equally(5, 3)
     one = shares_of(values, match(values, reading, [0, 0, 0.1], [1, 1, 0.1]))

@@ -49,7 +49,7 @@ def test_cases_are_summed_vote_by_vote_under_every_form(n_classes):
     assert found.met == pytest.approx(met)
 
 
-def test_measures_of_two_classes_are_shares_of_expected_cases():
+def test_measures_of_two_and_more_classes_are_shares_of_expected_cases():
     answers, chances, cases = cases_of(2)
     worth, yes = describe_worth(cases, 0.5), chances[:, 1]
     for s, column in enumerate(answers.T):
@@ -67,9 +67,6 @@ def test_measures_of_two_classes_are_shares_of_expected_cases():
     assert worth.coins == pytest.approx(np.stack([1 - worth.values[2], worth.values[1]]))
     assert worth.met == pytest.approx(np.array([chances[c >= 0].sum(axis=0) for c in answers.T]))
     assert list(worth.tabulate(np.array(["no", "yes"])))[::3] == list(TWO_CLASSES)
-
-
-def test_measures_of_more_classes_are_accuracy_and_recalls():
     answers, chances, cases = cases_of(3)
     worth = describe_worth(cases, 0.5)
     for s, column in enumerate(answers.T):

@@ -55,7 +55,7 @@ def test_it_is_said_why_a_rate_cannot_be_told(crowd):
     assert "its interval cannot be estimated" in render_report(findings)
 
 
-def test_where_votes_carry_no_truth_no_accuracy_is_shown():
+def test_where_votes_carry_no_truth_no_accuracy_is_shown_nor_contradicts():
     rng = np.random.default_rng(0)
     votes = Votes.of(rng.choice(np.array([-1, 1], dtype=np.int8), (300, 6)))
     findings = findings_of(fit_quietly(LatentIsing(), votes), votes)
@@ -68,10 +68,7 @@ def test_where_votes_carry_no_truth_no_accuracy_is_shown():
     assert page.index("These labels cannot be relied on") < page.index('<dl class="figures">')
     assert "s estimate, which cannot be relied on, " in page
     assert "nats" not in re.sub("<details>.*?</details>", "", page, flags=re.DOTALL)
-
-
-def test_no_figure_contradicts_the_warning_that_labels_cannot_be_relied_on():
-    """Two readings: the model has an expected accuracy, of labels that may be the wrong ones."""
+    # two readings: the model has an expected accuracy, of labels that may be the wrong ones
     findings = findings_of(divided_model(), divided_crowd())
     assert findings["expected_accuracy"]["share"] is not None
     told = list_figures(findings)
@@ -96,7 +93,7 @@ def test_a_reliable_fit_is_not_accused():
     assert "Nothing in the votes" not in warned
 
 
-def test_the_figures_on_top_are_in_the_users_words(crowd):
+def test_the_figures_on_top_are_in_the_users_words_also_of_a_consensus(crowd):
     def list_words(model):
         return [one["what"] for one in list_figures(findings_of(model, votes))]
 
@@ -109,17 +106,6 @@ def test_the_figures_on_top_are_in_the_users_words(crowd):
     shown = list_words(fit_quietly(LatentIsing("edges"), votes))
     assert "experts" in shown
     assert "independent voters" not in shown
-
-
-def test_the_origin_names_file_date_version_method_and_seed(crowd):
-    findings = findings_of(UnElisa(random_state=3).fit(crowd[0]))
-    file, date, *rest = list_origin(findings, "votes\x00.csv")
-    assert file == "votes\ufffd.csv"
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d", date)
-    assert rest == [f"unelisa {unelisa.__version__}", "unelisa", "seed 3"]
-
-
-def test_a_consensus_tells_its_expected_accuracy_and_effective_voters():
     model, votes = family_model()
     figures = list_figures(findings_of(model, votes))
     assert [figure["what"] for figure in figures] == [
@@ -133,6 +119,14 @@ def test_a_consensus_tells_its_expected_accuracy_and_effective_voters():
     assert figures[0]["more"] == f"90% interval {low:.1%} to {high:.1%}"
     assert figures[3]["value"] == f"{model.effective_voters_:.1f}"
     assert figures[3]["more"] == "carry as much information as the 22 voters"
+
+
+def test_the_origin_names_file_date_version_method_and_seed(crowd):
+    findings = findings_of(UnElisa(random_state=3).fit(crowd[0]))
+    file, date, *rest = list_origin(findings, "votes\x00.csv")
+    assert file == "votes\ufffd.csv"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", date)
+    assert rest == [f"unelisa {unelisa.__version__}", "unelisa", "seed 3"]
 
 
 def test_of_more_classes_the_most_common_has_its_share_on_top():
@@ -280,7 +274,7 @@ def test_even_the_best_weights_on_noise_are_chance(n, p):
     assert np.mean(caught) >= 0.9
 
 
-def test_every_reason_is_a_line_of_its_own():
+def test_every_reason_is_a_line_of_its_own_with_all_its_voters():
     model, votes = divided_model(), divided_crowd()
     told = findings_of(model, votes)["warnings"]
     assert not model.reliable_
@@ -292,9 +286,6 @@ def test_every_reason_is_a_line_of_its_own():
     page = render_report(findings_of(model, votes))
     assert "These labels cannot be relied on" in page
     assert page.count("The votes allow two readings: ") == 1
-
-
-def test_the_page_names_all_voters_of_a_warning():
     votes = Votes.of(np.column_stack([[[1, 1], [-1, -1]], np.zeros((2, 30))]), coding="pm1")
     with pytest.warns(VotesWarning, match="never voted"):
         model = MajorityVote().fit(votes)

@@ -66,7 +66,7 @@ def test_tallies_equal_a_slow_count(drawn):
     assert np.allclose(tally_confusions(sparse, shares), slow)
 
 
-def test_a_model_s_own_confusions_are_shown_in_the_order_of_the_table(drawn, model):
+def test_confusions_are_the_models_own_or_counted_by_its_labels(drawn, model):
     found, table = findings_of(model, drawn.votes), model.confusions_
     assert json.loads(json.dumps(found, allow_nan=False))["by_class"] == found["by_class"]
     assert found["answer"].startswith("300 items labeled in 4 classes, most often “")
@@ -79,9 +79,6 @@ def test_a_model_s_own_confusions_are_shown_in_the_order_of_the_table(drawn, mod
     parts = weighed.groupby(["meant", "said"])[["part", "votes"]].sum()
     expected = (parts.part / parts.votes).unstack().to_numpy()
     assert np.allclose(found["by_class"]["confusion"], expected, atol=1e-4)
-
-
-def test_a_method_without_confusions_or_votes(drawn, model):
     fitted = MajorityVote().fit(drawn.votes)
     found = findings_of(fitted, drawn.votes)["by_class"]
     rows = np.array(found["confusion"])

@@ -178,7 +178,7 @@ def test_arcs_of_families_do_not_meet():
             assert np.linalg.norm(arc[:, None] - other[None], axis=2).min() > 10
 
 
-def test_many_voters_who_depend_on_nobody_are_one_node():
+def test_many_voters_on_their_own_are_one_node_and_others_stay():
     network = _family_network([8], 192)
     places, drawn = place_voters(network), _draw(network)
     assert len(np.unique(places[8:], axis=0)) == 1
@@ -190,9 +190,6 @@ def test_many_voters_who_depend_on_nobody_are_one_node():
     few = _family_network([8], 12)
     assert _draw(few)["rest"] is None
     assert len(_draw(few)["ties"]) == 12
-
-
-def test_contrarians_and_voters_with_links_stay_in_the_picture():
     network = _network(60, 50)._replace(links=[(0, 1, 1.0), (2, 55, 1.0)])
     apart = np.flatnonzero(~network.alone)
     assert set(apart) == {0, 1, 2, *np.flatnonzero(network.weights <= 0)}
@@ -204,7 +201,7 @@ def test_contrarians_and_voters_with_links_stay_in_the_picture():
     assert _draw(network)["families"] == []
 
 
-def test_bars_of_classes_are_as_long_as_their_shares():
+def test_bars_and_cells_of_classes_show_their_shares():
     shares = [
         {"label": "cat", "labeled": 30, "prevalence": 0.4},
         {"label": "dog", "labeled": 10, "prevalence": 0.6},
@@ -216,9 +213,6 @@ def test_bars_of_classes_are_as_long_as_their_shares():
     assert drawn["left"] + first["width"] <= drawn["width"]
     alone = draw_shares([{**one, "labeled": None} for one in shares], None)["bars"]
     assert [bar["share"] for bar in alone] == [0.4, 0.6]
-
-
-def test_cells_of_confusions_do_not_overlap_and_wrong_ones_are_marked():
     drawn = draw_confusion(
         [[0.5, 0.5, 0], [0, 1, 0], [0, 0, 0]], ["a", "b", "a long name of a class"]
     )

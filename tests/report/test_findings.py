@@ -39,7 +39,7 @@ def _votes(*rows):
     return Votes.of(np.array(rows, dtype=np.int8), coding="pm1")
 
 
-def test_voters_come_heaviest_first_and_items_not_at_all(crowd):
+def test_voters_come_heaviest_first_also_without_votes(crowd):
     votes, _ = crowd
     named = Votes.of_values(
         votes.values, np.array([f"patient{i}" for i in range(600)]), votes.voters
@@ -48,9 +48,6 @@ def test_voters_come_heaviest_first_and_items_not_at_all(crowd):
     weights = [abs(voter["weight"]) for voter in findings["voters"]]
     assert weights == sorted(weights, reverse=True)
     assert "patient" not in json.dumps(findings)
-
-
-def test_without_votes_only_the_voters_are_told(crowd):
     findings = findings_of(MajorityVote().fit(crowd[0]))
     assert findings["items"] is None
     assert findings["histogram"] is None
@@ -206,7 +203,9 @@ def test_the_section_says_what_suggest_votes_says(asked):
     assert found["rows"] == []
 
 
-def test_items_are_named_only_where_they_may_be(asked, tmp_path):
+def test_items_are_named_only_where_they_may_be_and_other_methods_have_no_section(
+    asked, tmp_path, monkeypatch
+):
     model, votes, judged = asked
     findings = rooms.collect_findings(model, judged)
     page = render_report({**findings, **describe_next(model, judged)}, judged)
@@ -217,10 +216,6 @@ def test_items_are_named_only_where_they_may_be(asked, tmp_path):
     assert "questions, with the votes so far." in shown
     assert "case &lt;" in shown
     assert "case <" not in shown
-
-
-def test_there_is_no_section_without_votes_or_for_other_methods(asked, monkeypatch):
-    model, votes, judged = asked
     assert describe_next(model, None) == {}
     majority = ue.MajorityVote().fit(votes)
     assert describe_next(majority, Judged.of(majority, votes)) == {}
@@ -260,7 +255,7 @@ def test_every_structure_is_explained(name):
     assert explain_structure(name) != name
 
 
-def test_two_readings_stand_side_by_side():
+def test_two_readings_stand_side_by_side_with_everybody_in_them():
     model, votes = divided_model(), divided_crowd()
     findings = findings_of(model, votes)
     taken, other = findings["readings"]
@@ -274,11 +269,6 @@ def test_two_readings_stand_side_by_side():
     page = render_report(findings)
     assert "2 readings of the same votes" in page
     assert f"{other['differ']} of 900 items" in page
-
-
-def test_everybody_stands_somewhere_in_every_reading():
-    model, votes = divided_model(), divided_crowd()
-    findings = findings_of(model, votes)
     names = [voter["voter"] for voter in findings["voters"]]
     for k, one in enumerate(findings["readings"]):
         parts = [one["alone"], one["contrarians"], one["uninformative"], *one["families"]]

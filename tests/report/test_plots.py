@@ -131,7 +131,7 @@ def test_links_appear_as_the_penalty_falls(model, crowd):
     assert len(strong) == d0 * (d0 - 1) / 2
 
 
-def test_stable_voters_are_those_of_the_table(crowd):
+def test_stable_voters_and_edges_are_those_of_the_tables(crowd):
     found = bootstrap(crowd[0], ExpertSelector(), 10, random_state=0)
     axes = plots.stable_voters(found, most=8)
     widths = [bar.get_width() for bar in axes.patches]
@@ -145,9 +145,6 @@ def test_stable_voters_are_those_of_the_table(crowd):
         if colors.to_hex(bar.get_facecolor()).upper() == plots.BLUE
     }
     assert blue == set(found.voters["voter"][found.voters["expert"]]) & set(names)
-
-
-def test_stable_edges_have_their_intervals(crowd):
     found = bootstrap(crowd[0], select_neighborhoods, 10, random_state=0, level=0.9)
     axes = plots.stable_edges(found, most=5)
     intervals, dots = axes.collections
@@ -178,7 +175,7 @@ def test_without_matplotlib_the_extra_is_named(model, monkeypatch):
         plots.voters(model)
 
 
-def test_families_hang_on_arcs_of_their_color():
+def test_families_hang_on_arcs_and_stronger_ties_are_wider():
     model, _ = family_model()
     axes = plots.graph(model)
     inside, families = sum(map(len, model.families_)), len(model.families_)
@@ -191,6 +188,19 @@ def test_families_hang_on_arcs_of_their_color():
     assert len(ties) == families + lone
     stripes = plots.voters(model).collections
     assert [len(stripe.get_offsets()) for stripe in stripes] == [len(k) for k in model.families_]
+    axes = pyplot.subplots()[1]
+    edges = np.zeros((4, 4))
+    edges[0, 1:] = edges[1:, 0] = [0.2, 1.0, 0.6]
+    draw_network(axes, Network.of_ising(Ising(0.0, edges)))
+    assert np.argsort([line.get_linewidth() for line in axes.lines]).tolist() == [0, 2, 1]
+    axes, names = pyplot.subplots()[1], [f"v{s}" for s in range(50)]
+    network = Network(names, np.full(50, 0.5), ["counted"] * 50, [], [[0, 1, 2]])
+    draw_network(axes, network)
+    shown = [text.get_text() for text in axes.texts]
+    assert shown == ["v0", "v1", "v2", "47 voters on their own", "truth"]
+    ties = [line for line in axes.lines if line.get_xydata()[0].tolist() == [0, 0]]
+    assert len(ties) == 2  # of the family and of the rest
+    assert sum(to_hex(dots.get_facecolor()[0]) == SKY for dots in axes.collections) == 4
 
 
 def test_what_cannot_be_drawn_is_refused(crowd):
@@ -222,19 +232,3 @@ def test_more_than_two_classes_are_drawn_by_their_labels():
     rows = [ClassMethodScore(name, mean_absolute_error=x) for name, x in (("a", 0.2), ("b", 0.1))]
     best = plots.comparison(rows, metric="mean_absolute_error").collections[-1].get_facecolors()
     assert not np.array_equal(best[0], best[1])
-
-
-def test_wider_lines_are_stronger_ties_and_many_voters_on_their_own_one_dot():
-    axes = pyplot.subplots()[1]
-    edges = np.zeros((4, 4))
-    edges[0, 1:] = edges[1:, 0] = [0.2, 1.0, 0.6]
-    draw_network(axes, Network.of_ising(Ising(0.0, edges)))
-    assert np.argsort([line.get_linewidth() for line in axes.lines]).tolist() == [0, 2, 1]
-    axes, names = pyplot.subplots()[1], [f"v{s}" for s in range(50)]
-    network = Network(names, np.full(50, 0.5), ["counted"] * 50, [], [[0, 1, 2]])
-    draw_network(axes, network)
-    shown = [text.get_text() for text in axes.texts]
-    assert shown == ["v0", "v1", "v2", "47 voters on their own", "truth"]
-    ties = [line for line in axes.lines if line.get_xydata()[0].tolist() == [0, 0]]
-    assert len(ties) == 2  # of the family and of the rest
-    assert sum(to_hex(dots.get_facecolor()[0]) == SKY for dots in axes.collections) == 4

@@ -48,7 +48,7 @@ def test_rates_judged_by_labels_or_truth():
     assert rates["agreement"] == pytest.approx([1, 2 / 3, 1 / 2])
 
 
-def test_a_fitted_model_gives_ties_of_experts_and_links_of_all(crowd):
+def test_networks_give_ties_of_experts_and_mutual_links(crowd):
     model = UnElisa(random_state=0).fit(crowd[0])
     network = Network.of_model(model)
     assert np.flatnonzero(network.counted).tolist() == model.experts_.tolist()
@@ -59,14 +59,10 @@ def test_a_fitted_model_gives_ties_of_experts_and_links_of_all(crowd):
     assert len(network.links) == len(model.graph_.edges)
     sizes = [abs(weight) for _, _, weight in network.links]
     assert sizes == sorted(sizes, reverse=True)
-
-
-def test_neighbors_are_mutual_and_links_name_the_strongest(crowd):
     neighbors = Network.of_ising(figure_2_1()).neighbors()
     assert {t for t, _ in neighbors[0]} == {5, 6}
     for s, near in enumerate(neighbors):
         assert all(s in {back for back, _ in neighbors[t]} for t, _ in near)
-    model = UnElisa(random_state=0).fit(crowd[0])
     ranking, rows = rank_voters(model), _rows(model)
     for s, row in zip(ranking, rows, strict=True):
         assert row["links"] == model.graph_.degrees[s]
@@ -75,7 +71,7 @@ def test_neighbors_are_mutual_and_links_name_the_strongest(crowd):
             assert model.graph_.weights[s, ranking[link["voter"]]] == link["weight"] != 0
 
 
-def test_families_are_those_of_the_model_with_the_heaviest_voter_first():
+def test_families_and_roles_are_those_of_the_model():
     model, _ = family_model()
     families = find_families(model)
     names = [[str(model.voter_names_[s]) for s in kin] for kin in families]
@@ -83,10 +79,6 @@ def test_families_are_those_of_the_model_with_the_heaviest_voter_first():
     heads = set(model.voters_["family"]) - {""}
     assert {kin[0] for kin in names} == heads
     assert find_families(MajorityVote().fit([[1, 1, -1], [-1, -1, 1]])) == []
-
-
-def test_roles_are_the_verdicts_and_links_within_families_are_not_drawn():
-    model, _ = family_model()
     network = Network.of_model(model)
     verdicts = list(model.voters_["verdict"])
     assert network.roles == [word.split(" of ")[0] for word in verdicts]
@@ -102,7 +94,7 @@ def _titles(findings):
     return [column.title for column in choose_columns(findings["voters"], findings["classes"])]
 
 
-def test_a_methods_own_figures_become_columns(crowd):
+def test_columns_are_a_methods_own_in_the_users_words(crowd):
     findings = findings_of(UnElisa(random_state=0).fit(crowd[0]), crowd[0])
     voters = [{**voter, "skill": 0.9, "skill_low": 0.8} for voter in findings["voters"]]
     assert _titles({**findings, "voters": voters})[-3:] == ["Skill", "Depends on", "Reason"]
@@ -110,9 +102,6 @@ def test_a_methods_own_figures_become_columns(crowd):
     titles = _titles(findings_of(*family_model()))
     assert titles[:4] == ["Voter", "Verdict", "Family", "Accuracy"]
     assert not {"Depends on", "Accuracy_low", "Ppv_high"} & set(titles)
-
-
-def test_two_classes_are_named_in_the_users_words_and_more_have_a_recall_each():
     voter = {"voter": "a", "weight": 1.0, "lean": 0.1, "sensitivity": 0.8}
     columns = {column.key: column for column in choose_columns([voter], ("control", "case"))}
     assert columns["sensitivity"].hint == "says “case” where the label is “case”"

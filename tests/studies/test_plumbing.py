@@ -285,7 +285,7 @@ def test_what_is_imported_counts_wherever_it_stands(repository):
     assert repository(by_module, NUMBERS.replace("3", "4")) == ahead
 
 
-def test_every_method_has_its_own_code():
+def test_code_counts_wherever_it_stands_but_not_the_report():
     codes = {
         name: fingerprints.hash_code(fingerprints.root_of(cls)) for name, cls in AGGREGATORS.items()
     }
@@ -293,8 +293,6 @@ def test_every_method_has_its_own_code():
     with pytest.raises(LookupError, match="no 'missing'"):
         fingerprints.hash_code("unelisa.aggregators.majority:missing")
 
-
-def test_a_method_depends_on_its_kernels_and_not_on_the_report():
     def reach(cls):
         found, waiting = set(), [(cls.__module__, cls.__name__)]
         while waiting:

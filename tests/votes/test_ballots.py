@@ -27,7 +27,7 @@ def reverse(ballots, side):
     return ballots._replace(votes=(side * ballots.votes).astype(np.int8))
 
 
-def test_lists_hold_every_vote_once_and_some_voters_are_kept(values):
+def test_lists_hold_every_vote_once_with_their_counts(values):
     ballots = run_of(values)
     assert np.array_equal(tabulate(ballots, 7), values)
     assert ballots.counts.tolist() == np.count_nonzero(values, axis=1).tolist()
@@ -37,9 +37,6 @@ def test_lists_hold_every_vote_once_and_some_voters_are_kept(values):
     assert np.array_equal(tabulate(found, 7), np.where(kept, values, 0))
     assert np.array_equal(found.prior_odds, ballots.prior_odds)
     assert module.keep_voters(ballots, np.ones(7, dtype=bool)) is ballots
-
-
-def test_counts(values):
     cast, pairs = ballots_of(values).sum(module.count_votes, 7, 2)
     assert cast.tolist() == np.stack([values < 0, values > 0]).sum(axis=1).T.tolist()
     assert pairs == 50 * 3 * 2

@@ -69,7 +69,7 @@ def test_sparse_entries_that_are_not_stored_have_abstained(values):
         assert np.array_equal(Votes.of(form(values), coding="pm1").values, values)
 
 
-def test_pandas_extension_types_and_index_names():
+def test_labels_of_any_type_are_those_they_spell():
     frame = pd.DataFrame(
         {
             "a": pd.array([1, 0, None], dtype="Int64"),
@@ -80,6 +80,16 @@ def test_pandas_extension_types_and_index_names():
     votes = Votes.of(frame)
     assert votes.values.tolist() == [[1, 1], [-1, 0], [0, -1]]
     assert votes.items.tolist() == ["p", "q", "r"]
+    plain = pd.DataFrame({"ann": ["yes", "no", None], "bob": ["no", "no", "yes"]})
+    wanted = Votes.of(plain)
+    for table in (
+        plain.astype("category"),
+        pl.from_pandas(plain).with_columns(pl.all().cast(pl.Categorical)),
+        plain.map(str.encode, na_action="ignore"),
+    ):
+        votes = Votes.of(table)
+        assert votes.values.tolist() == wanted.values.tolist()
+        assert votes.classes == ("no", "yes")
 
 
 def test_columns_are_named_or_found():
@@ -168,19 +178,6 @@ def test_tables_that_are_no_votes(table, message):
 def test_items_need_names(items, message):
     with pytest.raises(VotesError, match=message):
         Votes.of(pa.table({"item": items, "ann": ["yes", "no"], "bob": ["no", "yes"]}))
-
-
-def test_categories_and_bytes_are_the_labels_they_spell():
-    plain = pd.DataFrame({"ann": ["yes", "no", None], "bob": ["no", "no", "yes"]})
-    wanted = Votes.of(plain)
-    for table in (
-        plain.astype("category"),
-        pl.from_pandas(plain).with_columns(pl.all().cast(pl.Categorical)),
-        plain.map(str.encode, na_action="ignore"),
-    ):
-        votes = Votes.of(table)
-        assert votes.values.tolist() == wanted.values.tolist()
-        assert votes.classes == ("no", "yes")
 
 
 @pytest.mark.parametrize("table", [[[-1, 0, 1]], [[0, -1]], [[1, 1]], [["-1", "0", "1"]]])

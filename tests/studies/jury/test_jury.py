@@ -105,16 +105,13 @@ def test_lenient_judges_pass_more_of_the_first_system_only():
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
-def test_a_comparison_has_its_interval_and_counts_are_shares():
-    row = compare_pair("leniency, 100 gold labels", 60, 0)
-    assert row["low"] < row["difference"] < row["high"]
-    assert {row["better"], row["worse"]} == set(SYSTEMS)
-    assert 0 <= count_discoveries("equal", 40, 2)["called"] <= 1
-
-
-def test_a_plain_fit_finds_strengths_of_equal_judges():
+def test_plain_fits_and_comparisons_have_their_intervals():
     votes, strengths = draw_preferences("independent judges", np.random.default_rng(1))
     assert np.corrcoef(fit_plainly(votes)[0], strengths)[0, 1] > 0.9
     found = rank_panel("families", 2)
     assert found["ours"] > 0.7
     assert found["coverage"] > 0.5
+    row = compare_pair("leniency, 100 gold labels", 60, 0)
+    assert row["low"] < row["difference"] < row["high"]
+    assert {row["better"], row["worse"]} == set(SYSTEMS)
+    assert 0 <= count_discoveries("equal", 40, 2)["called"] <= 1

@@ -144,7 +144,7 @@ def test_sets_whose_votes_tell_nothing_are_left_out(monkeypatch):
     assert fit_trust([*sets, make_fitted("noise", told=False)], {}) == found
 
 
-def test_an_outcome_is_what_a_fit_says_and_how_right_it_is(fitted):
+def test_outcomes_are_those_of_the_default(fitted):
     powers = {"MODEL_POWER": 0.6, "SHARE_POWER": 0.3}
     for one in fitted:
         found = measure_outcome(one, powers, 0.5)
@@ -157,10 +157,7 @@ def test_an_outcome_is_what_a_fit_says_and_how_right_it_is(fitted):
         voted = one.truth.votes.values[:, one.reading.distinct] != 0
         assert found.depth == pytest.approx(voted.sum(axis=1)[voted.any(axis=1)].mean())
         assert (found.n, found.weight) == (int(known.sum()), 0.5)
-
-
-def test_depth_and_statement_are_those_of_the_default(fitted):
-    """So what is learned is what the default asks for; copies are one voter in both."""
+    # so what is learned is what the default asks for; copies are one voter in both
     assert not fitted[1].reading.distinct.all()
     for one in fitted:
         found = measure_outcome(one, {}, 1.0)
@@ -195,7 +192,7 @@ def test_sources_are_left_out_together_and_do_not_influence_their_numbers(fitted
     assert runs.fit_all([other, *fitted[1:]]) != runs.fit_all(fitted)
 
 
-def test_every_set_is_labeled_with_the_numbers_of_the_other_sources(fitted, archive):
+def test_the_archive_labels_sets_with_the_numbers_of_other_sources(fitted, archive):
     folds = runs.fit_folds(fitted)
     for one, row in zip(fitted, archive["sets"], strict=True):
         with setting(folds[one.source]):
@@ -206,9 +203,6 @@ def test_every_set_is_labeled_with_the_numbers_of_the_other_sources(fitted, arch
         assert row["expected"] == model.expected_accuracy_
         assert (row["low"], row["high"]) == model.expected_accuracy_interval_
         assert row["reliable"] == model.reliable_
-
-
-def test_the_archive_holds_what_was_fitted_and_what_is_in_use(fitted, archive):
     assert set(archive["fitted"]) == set(archive["spread"]) == set(runs.FITTED)
     found = runs.fit_all(fitted)
     for name in runs.FITTED:
