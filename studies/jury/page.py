@@ -90,11 +90,12 @@ labels and with {labels} of each system."""
 
 _PAIRS = """## Preferences
 
-Six simulated judges of different reliability compare the answers of six systems: Spearman's rank
-correlation of the strengths with the true ones, by the leaderboard of `unelisa jury` and by a plain
-Bradley-Terry fit, and how often the 90 % intervals of strengths, of either, and of the preference
-for what is shown first hold. Judges with views of their own see every system otherwise by a random
-amount."""
+Simulated judges of different reliability compare the answers of six systems: six judges, or three,
+who see every pair, or a hundred, of whom every fourth sees one. Spearman's rank correlation of the
+strengths with the true ones, by the leaderboard of `unelisa jury` and by a plain Bradley-Terry fit,
+and how often the 90 % intervals of strengths, of either, and of the preference for what is shown
+first hold. Judges with views of their own see every system otherwise by a random amount. Nothing
+was chosen on these draws."""
 
 _REAL_PAIRS = """Real verdicts as preferences: a judge prefers an answer that it passes to one
 that it fails. Rank correlation with the true pass rates of the systems, by either method; with a

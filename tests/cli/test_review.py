@@ -89,6 +89,12 @@ def test_charts_of_a_phenotype_are_reviewed(answering, tmp_path):
         (["model.npz"], "model.npz cannot be read"),
         (["votes.csv", "votes.csv"], "votes.csv is not a model; name the votes alone"),
         (["votes.csv", "--reviewer", " "], "a reviewer's name must have 1 to 60 characters"),
+        (["votes.csv", "--aim", "certify", "--loss", "far"], "needs more than two ordered classes"),
+        (
+            ["votes.csv", "--aim", "certify", "--per", "item"],
+            "per must be file, automatic or class",
+        ),
+        (["votes.csv", "--aim", "certify", "--weights", "truth.csv"], "columns item and weight"),
     ],
 )
 def test_bad_arguments_are_refused(refused, files, monkeypatch, arguments, sentence):

@@ -127,6 +127,34 @@ def test_a_preference_for_length_is_told_apart_from_strength():
     assert agree(plain, plain) == pytest.approx(1)
 
 
+def board_of(*rows):
+    panel = Panel()
+    for row in rows:
+        panel.add(Preference(*row))
+    return rank_systems(Preferences.of(panel))
+
+
+@pytest.mark.parametrize("n", [2, 20])
+def test_who_wins_or_loses_everything_has_a_wide_interval(n):
+    pairs = (("a", "b"), ("a", "c"), ("b", "c"))
+    board = board_of(*((i, "x", *pair, "first") for i in range(n) for pair in pairs))
+    ends = board.systems[0].estimate
+    assert ends.high - ends.low > 2
+    assert [row.system for row in board.systems] == ["a", "b", "c"]
+
+
+def test_ties_alone_and_equal_lengths_say_nothing():
+    (one, other) = board_of(*((i, "x", "a", "b", "tie") for i in range(30))).systems
+    assert one.estimate.low < -1 < 1 < other.estimate.high
+    rows = ((i, "x", "a", "b", "first" if i % 3 else "second", (10, 5)) for i in range(30))
+    assert board_of(*rows).systems[0].estimate.low < -1  # strength or length
+
+
+def test_preferences_within_one_system_are_refused():
+    with pytest.raises(VotesError, match="no preferences between answers of two systems"):
+        board_of(*((i, "x", "a", "a", "first") for i in range(30)))
+
+
 def test_systems_that_were_never_compared_are_said():
     panel = Panel()
     for item in range(20):

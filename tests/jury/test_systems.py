@@ -136,6 +136,18 @@ def test_systems_of_a_panel(panel):
     assert [row["holds"] for row in found["differences"]] == [True, True, False]
 
 
+def test_answers_that_nobody_judged_are_left_out_of_their_systems_rate(panel):
+    votes, systems, _ = panel
+    values = votes.values.copy()
+    values[150:270] = 0  # 30 of 150 answers are left
+    model = MajorityVote().fit(votes)
+    some = Votes.of_values(values, votes.items, votes.voters, votes.classes)
+    judged = Judged.of(model, some)
+    found = describe_systems(judged, Judged.of(model, votes).as_shares(), systems, (None, None))
+    rows = {row["system"]: row for row in found["systems"]}
+    assert (rows["one"]["items"], rows[systems[votes.items[150]]]["items"]) == (150, 30)
+
+
 def test_without_probabilities_there_are_no_intervals(panel):
     votes, systems, _ = panel
     model = MajorityVote().fit(votes)

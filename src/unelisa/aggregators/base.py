@@ -69,9 +69,9 @@ class Aggregator(Remembering, VotesEstimator):
         if sample_weight is not None:
             rows = repeat_rows(sample_weight, votes)
             votes, gold, odds = take_rows(rows, votes, gold, odds)
-        everything, nothing = votes, np.zeros(votes.n_voters)
-        rows = np.flatnonzero(votes.blocks.weigh(nothing, nothing + 1))  # items with votes
-        if len(rows) < votes.n_items:
+        everything, silent = votes, votes.blocks.find_silent()
+        if len(silent):
+            rows = np.delete(np.arange(votes.n_items), silent)
             votes, gold, odds = take_rows(rows, votes, gold, odds)
         with show_fit(f"fitting {type(self).__name__}"):
             with until(0.9):
@@ -250,7 +250,7 @@ class Aggregator(Remembering, VotesEstimator):
         return {}
 
     def _reasons(self, votes: Votes) -> list[str]:
-        return [idle_reason(votes, s) or self._reason(s) for s in range(votes.n_voters)]
+        return [idle or self._reason(s) for s, idle in enumerate(list_idle(votes))]
 
     def _reason(self, voter: int) -> str:
         words = {-1: "its votes are reversed", 0: "it has no weight", 1: "it is counted"}
@@ -344,7 +344,7 @@ def describe_votes(votes: Votes) -> dict[str, NDArray[Any]]:
     return {"votes": counts, **named}
 
 
-def idle_reason(votes: Votes, voter: int) -> str | None:
-    """Return why a voter is uninformative, or None."""
+def list_idle(votes: Votes) -> list[str | None]:
+    """Return for every voter why it is uninformative, or None."""
     words = {0: "it never voted", 1: "it always gave the same vote"}
-    return words.get(int(np.count_nonzero(votes.answers[:, voter])))
+    return [words.get(many) for many in np.count_nonzero(votes.answers, axis=0).tolist()]

@@ -8,7 +8,7 @@ from typing import Any, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.aggregators.base import Floats, LogOdds, describe_votes, idle_reason, map_chances
+from unelisa.aggregators.base import Floats, LogOdds, describe_votes, list_idle, map_chances
 from unelisa.aggregators.confusions import ConfusionAggregator, has_confusions
 from unelisa.aggregators.drift import describe_drift, find_drift
 from unelisa.aggregators.known import (
@@ -195,7 +195,7 @@ class LatentIsing(ConfusionAggregator, LogOdds):
 
     def _learn(self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None) -> None:
         """Read the votes, decide which side is yes, follow gold labels and stated shares."""
-        odds = no_odds(votes.n_items, votes.n_classes) if prior is None else prior
+        odds = np.empty(0) if prior is None else prior
         ballots = set_prior_odds(self._list_ballots(votes), odds)
         reading, self._checked = read_sides(votes, ballots, odds, self), Checked()
         if gold is not None and gold.any():
@@ -203,7 +203,7 @@ class LatentIsing(ConfusionAggregator, LogOdds):
             reading, self._checked = follow_gold(ballots, known, reading)
         if self._stated is not None:
             bounds = read_prevalence(self._stated, votes.classes)
-            own = ballots if gold is None else set_prior_odds(ballots, fix_labels(odds, gold))
+            own = ballots if gold is None else self._list_known(votes, gold, prior)
             reading = replace(reading, correction=match_prevalence(own, reading, bounds))
         self._reading = reading
 
@@ -215,11 +215,8 @@ class LatentIsing(ConfusionAggregator, LogOdds):
         self, votes: Votes, gold: NDArray[np.int8] | None, prior: Floats | None, identified: bool
     ) -> None:
         """Set the accuracy of labels and voters, whether that is reliable, and the warnings."""
-        labels = np.zeros(votes.n_items, dtype=np.int8) if gold is None else gold
-        odds = fix_labels(
-            no_odds(votes.n_items, votes.n_classes) if prior is None else prior, labels
-        )
-        ballots = set_prior_odds(self._list_ballots(votes), odds)
+        labels = np.empty(0, dtype=np.int8) if gold is None else gold
+        ballots = self._list_known(votes, labels, prior)
         stated = self._stated
         bounds = None if stated is None else read_prevalence(stated, votes.classes)
         known = Known(labels, self._checked, bounds)
@@ -338,6 +335,14 @@ class LatentIsing(ConfusionAggregator, LogOdds):
     def _score(self, votes: Votes) -> Floats:
         return self._reading.score(self._list_ballots(votes))
 
+    def _list_known(self, votes: Votes, gold: NDArray[np.int8], prior: Floats | None) -> ItemBlocks:
+        """Return the votes as lists, with the prior odds, and the gold labels as certain."""
+        odds = np.empty(0) if prior is None else prior
+        if gold.any():
+            nothing = no_odds(votes.n_items, votes.n_classes)
+            odds = fix_labels(odds if odds.size else nothing, gold)
+        return set_prior_odds(self._list_ballots(votes), odds)
+
     def _list_ballots(self, votes: Votes) -> ItemBlocks:
         return list_ballots(votes.blocks, self.n_jobs)
 
@@ -400,7 +405,7 @@ class LatentIsing(ConfusionAggregator, LogOdds):
 
     def _reasons(self, votes: Votes) -> list[str]:
         reasons = explain_voters(self._reading, self.voter_names_)
-        return [idle_reason(votes, s) or reason for s, reason in enumerate(reasons)]
+        return [idle or reason for idle, reason in zip(list_idle(votes), reasons, strict=True)]
 
 
 def read_sides(votes: Votes, ballots: ItemBlocks, prior_odds: Floats, model: Any) -> Reading:
@@ -409,8 +414,9 @@ def read_sides(votes: Votes, ballots: ItemBlocks, prior_odds: Floats, model: Any
         reading = interpret(ballots, model.structure, votes.n_classes)
     if votes.n_classes > 2:
         return reading
-    bare = set_prior_odds(ballots, np.zeros(ballots.n_items))
-    scores = reading.score(bare) if prior_odds.any() or model.orient != "majority" else np.empty(0)
+    scores = np.empty(0)
+    if prior_odds.any() or model.orient != "majority":
+        scores = reading.score(set_prior_odds(ballots, scores))
     if model.orient != "majority":
         turned = is_upside_down(model.orient, votes, scores, np.empty(0))
     elif prior_odds.any():

@@ -366,20 +366,19 @@ def describe_differences(rate: dict[str, Any]) -> Iterator[Text]:
             "intervals allow for it; gold labels of each system's answers would settle it.",
             longest=400,
         )
-    if not pairs:
-        return
     for row in pairs[:MOST_PAIRS]:
         yield printable(f"{show_difference(row)}.", longest=300)
     if len(pairs) > MOST_PAIRS:
         yield Text(f"{len(pairs) - MOST_PAIRS} more pairs are in the report and in --json.")
-    paired = min(row["paired"] for row in pairs)
-    how = (
-        f"question by question, on {count_noun(paired, 'question')} or more" if paired else "apart"
-    )
-    yield Text(f"All intervals hold together with 95%; systems were compared {how}.")
+    if pairs:
+        least = min(row["paired"] for row in pairs)
+        how = f"question by question, on {count_noun(least, 'question')} or more"
+        how = how if least else "apart"
+        yield Text(f"All intervals hold together with 95%; systems were compared {how}.")
     if rate["assumption"]:
         yield Text(f"This assumes that {rate['assumption']}.")
-    yield Text()
+    if pairs or rate["assumption"]:
+        yield Text()
 
 
 def describe_doubts(found: dict[str, Any]) -> Iterator[Text]:

@@ -55,7 +55,7 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
     --reviews FILE: Table of reviews by several readers, such as LLMs: person_id, reviewer, isCase.
     --save MODEL: Save the fitted model to a file.
     --model MODEL: Label with a saved model instead of fitting one.
-    --charts N 10-: Draw about N charts worth reviewing.
+    --charts N 10-: Draw N charts worth reviewing.
     --charts-out charts.csv: Where to write them; fill in the labels (0 or 1) and pass the file as
         --gold.
     --certify charts.csv: Reviewed charts that --charts drew with this --model: without any

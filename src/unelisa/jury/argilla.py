@@ -31,7 +31,7 @@ def read(records: Iterable[Record]) -> Iterator[Verdict]:
         nested = "responses" in record
         system = (take_object(record, "metadata") if nested else record).get("system")
         for name, judge, value in _list_nested(record) if nested else _list_flat(record):
-            yield Verdict(item, judge, _read_value(value), system, name)
+            yield Verdict(item, judge, _read_value(value), system, name, record.get("dataset_id"))
 
 
 def _read_value(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from unelisa.jury.documents import Record, require, take_list, take_object, take_objects
+from unelisa.jury.documents import Record, require, take_first, take_list, take_object, take_objects
 from unelisa.jury.grades import Failed
 from unelisa.jury.verdicts import Check, Entry, Verdict
 
@@ -33,17 +33,21 @@ def read(records: Iterable[Record]) -> Iterator[Entry]:
             item, file = _name_item(record, about)
             repeat = record.get("run_id") or about.get("run_id")
             system = next(iter(take_list(about, "completion_fns")), None)
-            for criterion, mark in _list_marks(take_object(record, "data")):
+            data = take_object(record, "data")
+            if "accuracy" in data:  # of a template that compares texts
+                yield Check(str(judge), data["accuracy"])
+            for criterion, mark in _list_marks(data):
                 yield Verdict(item, judge, mark, system, criterion, file, repeat)
 
 
 def _list_marks(data: Record) -> list[tuple[str | None, Any]]:
     """Return criterion and mark; several criteria of a `modelgraded_spec` are texts by name."""
-    usual, invalid = [data[key] for key in _MARKS if key in data], Failed("the choice is invalid")
-    if usual:
-        return [(None, invalid if _INVALID in (usual[0], data.get("choice")) else usual[0])]
+    invalid = Failed("the choice is invalid")
+    if data.keys() & {*_MARKS}:
+        mark = take_first(data, _MARKS)
+        return [(None, invalid if _INVALID in (mark, data.get("choice")) else mark)]
     texts = [(name, said) for name, said in data.items() if isinstance(said, str)]
-    return [(name, invalid if said == _INVALID else said) for name, said in texts] or [(None, None)]
+    return [(name, invalid if said == _INVALID else said) for name, said in texts]
 
 
 def _name_item(record: Record, about: Record) -> tuple[Any, Any]:

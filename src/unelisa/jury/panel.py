@@ -53,7 +53,7 @@ def describe_jury(
         passing = shift_mean(passing, judged.voted_on, rates["share"])
         bounds = rates["low"], rates["high"]
         rates |= describe_systems(judged, passing, systems, bounds, questions, truth)
-        if len(rates["systems"]) == 1 and rates["systems"][0]["items"] == judged.votes.n_items:
+        if len(rates["systems"]) == 1 and rates["systems"][0]["items"] == judged.voted_on.sum():
             rates["systems"][0] |= {end: rates[end] for end in ("share", "low", "high")}
         found = rates
     families = [[str(name) for name in kin] for kin in getattr(model, "families_", [])]
@@ -66,7 +66,7 @@ def describe_jury(
         "pass_rate": found,
         "disagreement": {
             "items": int(split.sum()),
-            "share": float(split.mean()),
+            "share": float(split[judged.voted_on].mean()),
             "most": _list_divided(judged, counts) if show_items else None,
         },
         "reliable": getattr(model, "reliable_", None),

@@ -23,11 +23,13 @@ a change of s, and strengths change by as much as remains.
 A question is a cluster: what several judges say of the same answers is not independent, so that
 with g_q the gradient of question q and H the information, the errors' covariance is::
 
-    V = H^-1 (sum_q g_q g_q' Q / (Q - 1) + D) H^-1
+    V = H^-1 (sum_q g_q g_q' Q / (Q - S + 1) + D) H^-1
 
-with D the prior information on views, as other judges would have other ones. A judge is reported by
-how far it follows the strengths, r_j theta' (theta + d_j) / theta' theta, and strengths are those
-that the average judge sees, theta times the mean of that, with errors by the delta method.
+with S the number of systems (the factor is 2 at most) and D the prior information, as what a prior
+shrinks is off by as much as the prior allows: other judges have other views, and a system that lost
+all of its comparisons has a wide interval. A judge is reported by how far it follows the strengths,
+r_j theta' (theta + d_j) / theta' theta, and strengths are those that the average judge sees, theta
+times the mean of that, with errors by the delta method.
 
 Judges who repeat each other's errors (families) count for less: a judge's comparisons have the
 weight 1 / (1 + sum_k max(c_jk - c, 0)), c_jk the correlation of two judges' residuals on the same
@@ -84,14 +86,14 @@ class Preferences:
     @classmethod
     def of(cls, panel: "Panel") -> "Preferences":
         """Return the preferences that logs hold."""
-        if not panel.preferences:
-            raise VotesError("the logs hold no preferences between two answers")
         return cls.of_rows(panel.preferences)
 
     @classmethod
     def of_rows(cls, rows: Sequence["Preference"]) -> "Preferences":
         """Return preferences that are not about one system alone."""
         rows = [row for row in rows if row.first != row.second]
+        if not rows:
+            raise VotesError("the logs hold no preferences between answers of two systems")
         lengths = [row.lengths if row.lengths and min(row.lengths) > 0 else None for row in rows]
         questions = np.unique([row.item for row in rows], return_inverse=True)[1]
         judges, judge = np.unique([row.judge for row in rows], return_inverse=True)
@@ -295,9 +297,9 @@ class _Fit:
         questions, own = np.unique(self.votes.questions, return_inverse=True)
         n, q = len(own), len(questions)
         sums = sparse.csr_matrix((np.ones(n), (own, np.arange(n))), shape=(q, n)) @ slopes
-        inverse, view = np.linalg.inv(information), np.zeros(len(self.at))
-        view[self.block["view"]] = self.precision[self.block["view"]]
-        middle = (sums.T @ sums).toarray() * q / max(q - 1, 1) + np.diag(view)
+        spare = max(q - len(self.votes.systems) + 1, q / 2)
+        middle = (sums.T @ sums).toarray() * q / spare + np.diag(self.precision)
+        inverse = np.linalg.inv(information)
         return np.asarray(inverse @ middle @ inverse)
 
     def residuals(self) -> Floats:
@@ -396,7 +398,8 @@ def _list_judges(
     """Return the judges, the most reliable first."""
     counts, (trust, jump) = np.bincount(votes.judge, minlength=len(votes.judges)), measured
     unit = float(trust.mean())
-    spread = np.einsum("jp,pq,jq->j", jump, covariance, jump) / unit**2
+    jump = (jump - np.outer(trust / unit, jump.mean(axis=0))) / unit
+    spread = np.einsum("jp,pq,jq->j", jump, covariance, jump)
     return [
         {
             "name": votes.judges[j],

@@ -8,7 +8,7 @@ from typing import Any
 from unelisa.jury.documents import Record, require, take_list, take_object, take_objects
 from unelisa.jury.grades import Failed
 from unelisa.jury.inspect_logs import digest
-from unelisa.jury.verdicts import Check, Entry, Preference, Verdict
+from unelisa.jury.verdicts import Check, Entry, Verdict, prefer_one
 
 HUMAN, BEST = "human", "select-best"
 # assertions that a model grades, or code of the user, which may ask one
@@ -45,24 +45,12 @@ def read(records: Iterable[Record]) -> Iterator[Entry]:
             run = result.get("evalId") or record.get("evalId") or record.get("id")
             for entry in _read_result(result, suite, run, tests):
                 if isinstance(entry, Verdict) and entry.question == BEST:
-                    place = entry.item, entry.judge, entry.task, str(run)
+                    place = entry.item, entry.judge, f"{entry.task} {entry.content}", str(run)
                     compared[place].append((entry.system, entry.mark is True))
                 else:
                     yield entry
-    for (item, judge, _, _), answers in compared.items():
-        yield from _list_preferences(item, judge, answers)
-
-
-def _list_preferences(
-    item: Any, judge: Any, answers: list[tuple[Any, bool]]
-) -> Iterator[Preference]:
-    """Yield that the answer that was selected is preferred to the others, in their order."""
-    best = [k for k, (_, selected) in enumerate(answers) if selected]
-    for k, (system, _) in enumerate(answers):
-        if len(best) == 1 and k != best[0]:
-            sides = (system, answers[best[0]][0], "second")
-            first, second, winner = sides if k < best[0] else (sides[1], sides[0], "first")
-            yield Preference(item, judge, first, second, winner)
+    for (item, judge, task, _), answers in compared.items():
+        yield from prefer_one(item, judge, answers, task)
 
 
 def _read_result(result: Record, suite: Any, run: Any, tests: dict[str, Any]) -> Iterator[Entry]:

@@ -45,6 +45,9 @@ MOST_SPREAD, SAME = 10.0, 1e-6
 TOGETHER_READ = 4096  # questions whose errors are in memory at once
 LEAST_JUDGES, LEAST_ANSWERS, DOUBT = 3, 20, 0.05  # of the test for interactions, and its level
 ASSUMPTION = "no judge favors a system; gold labels of each system's answers would check it"
+DRAWN = (
+    "the answers with gold labels were drawn at random, and not for what the judges said of them"
+)
 
 
 class System(NamedTuple):
@@ -83,7 +86,9 @@ def describe_systems(
     truth: Truth | None = None,
 ) -> dict[str, Any]:
     """Return the rows of the systems under test, the best first, and of all pairs of them."""
-    known = np.array([systems.get(str(item), "") for item in judged.votes.items], dtype=object)
+    voted, items = judged.voted_on, judged.votes.items
+    known = np.array([systems.get(str(item), "") for item in items], dtype=object)
+    known[~voted] = ""  # nothing is known of answers that nobody judged
     ends, bounded = [end for end in bounds if end is not None], None not in bounds
     views = _move_together(passing, ends)
     names = sorted(set(known.tolist()) - {""})
@@ -108,13 +113,13 @@ def describe_systems(
     places_of = {one.name: k for k, one in enumerate(found)}
     wins = [(places_of[x["better"]], places_of[x["worse"]]) for x in pairs if x["holds"]]
     ranks = bound_ranks(len(found), wins) if pairs else [None] * len(found)
-    whole = _join_systems(found) if corrected and (known != "").all() else {}
+    whole = _join_systems(found) if corrected and (known != "")[voted].all() else {}
     return whole | {
         "systems": [
             _describe_system(one, rank, bounded) for one, rank in zip(found, ranks, strict=True)
         ],
         "differences": pairs,
-        "assumption": "" if corrected or len(found) < 2 else ASSUMPTION,
+        "assumption": DRAWN if corrected else ASSUMPTION if len(found) > 1 else "",
         "favors": favors,
     }
 

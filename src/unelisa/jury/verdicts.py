@@ -3,7 +3,7 @@
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -46,6 +46,7 @@ class Preference(NamedTuple):
     winner: Any  # "first", "second", "tie", a `Failed`, or None
     lengths: tuple[int, int] | None = None  # of the two answers
     human: bool = False  # whether a person judged
+    task: Any = None  # the suite or data set: equal items in two of them are two questions
 
 
 class Ranking(tuple[tuple[Any, float], ...]):
@@ -62,6 +63,18 @@ class Check(NamedTuple):
 
 
 Entry = Verdict | Preference | Check
+
+
+def prefer_one(
+    item: Any, judge: Any, answers: Sequence[tuple[Any, bool]], task: Any = None
+) -> Iterator[Preference]:
+    """Yield that the answer that was selected is preferred to the others, in their order."""
+    best = [k for k, (_, selected) in enumerate(answers) if selected]
+    for k, (system, _) in enumerate(answers):
+        if len(best) == 1 and k != best[0]:
+            sides = (system, answers[best[0]][0], "second")
+            first, second, winner = sides if k < best[0] else (sides[1], sides[0], "first")
+            yield Preference(item, judge, first, second, winner, task=task)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -163,13 +176,16 @@ class Panel:
             return
         first, second = (read_name(one, "a system") for one in (entry.first, entry.second))
         item = read_name(entry.item, "an item")
+        if entry.task is not None:
+            item = f"{read_name(entry.task, 'a task')} / {item}"
         self.preferences.append(entry._replace(item=item, judge=judge, first=first, second=second))
 
     def _add_ranking(self, verdict: Verdict, ranking: Ranking) -> None:
         """Add a preference for each pair of options, by name: how they were shown is unknown."""
         for (one, high), (other, low) in combinations(sorted(ranking, key=str), 2):
             winner = "tie" if high == low else "first" if high < low else "second"
-            self._add_preference(Preference(verdict.item, verdict.judge, one, other, winner))
+            pair = Preference(verdict.item, verdict.judge, one, other, winner, task=verdict.task)
+            self._add_preference(pair)
 
     def _add_verdict(self, verdict: Verdict) -> None:
         mark, judge = verdict.mark, None

@@ -74,12 +74,18 @@ class Consensus:
 
 def fit_consensus(crowd: Crowd, counts: Floats, *, ease: bool = True) -> Consensus:
     """Return the model of the votes; where they are many, EM runs on a part of the items first."""
-    model, part = start(crowd, counts, ease=ease), crowd.draw_votes(FIT_VOTES)
-    if part.ballots.n_items == crowd.ballots.n_items:
-        return run_rounds(crowd.ballots, model, crowd.cast, ROUNDS)
-    cast, _ = count_votes(part.ballots, crowd.ballots.n_voters, crowd.n_classes)
-    model = run_rounds(part.blocks, model, cast, ROUNDS)
-    return run_rounds(crowd.ballots, model, crowd.cast, WHOLE_ROUNDS)
+    model, part, ballots = (
+        start(crowd, counts, ease=ease),
+        crowd.draw_votes(FIT_VOTES),
+        crowd.ballots,
+    )
+    rounds = ROUNDS
+    if part.ballots.n_items < ballots.n_items:
+        cast, _ = count_votes(part.ballots, ballots.n_voters, crowd.n_classes)
+        model = ballots.near(part.blocks).compute(run_rounds, model, cast, ROUNDS)
+        rounds = WHOLE_ROUNDS
+    fitted: Consensus = ballots.compute(run_rounds, model, crowd.cast, rounds)
+    return fitted
 
 
 def start(crowd: Crowd, counts: Floats, *, ease: bool) -> Consensus:

@@ -63,7 +63,11 @@ class Links:
         for s, t, weight in self.edges:
             near[s].append((-abs(weight), t))
             near[t].append((-abs(weight), s))
-        return [list_names([names[voter] for _, voter in sorted(others)]) for others in near]
+        nobody = list_names([])  # most are tied to nobody, and there may be many voters
+        return [
+            list_names([names[voter] for _, voter in sorted(others)]) if others else nobody
+            for others in near
+        ]
 
 
 @stored(slope="finite", offsets="finite[classes]", votes="finite[voters]")

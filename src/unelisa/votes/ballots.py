@@ -97,6 +97,11 @@ def fix_labels(prior_odds: Floats, gold: NDArray[np.integer]) -> Floats:
 
 def take_ballots(ballots: ItemBlocks, items: NDArray[np.intp]) -> Ballots:
     """Return the lists of some items, given in rising order, as one run."""
+    run: Ballots = ballots.compute(_take_run, items)
+    return run
+
+
+def _take_run(ballots: ItemBlocks, items: NDArray[np.intp]) -> Ballots:
     if isinstance(ballots, KeptBlocks) and len(items):
         chosen = group_items(items, ballots.starts).items()
         parts = [_pick_items(ballots.blocks[k], places) for k, places in chosen]
