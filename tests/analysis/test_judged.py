@@ -108,7 +108,7 @@ def test_items_are_counted_binned_and_decided_beyond_the_bound():
     assert (level["edges"][0], level["edges"][-1], sum(level["counts"])) == (-1.0, 1.0, 2)
 
 
-def test_a_long_roc_is_thinned_but_keeps_its_area_and_one_side_has_none():
+def test_rocs_and_bins_count_every_item():
     rng = np.random.default_rng(0)
     positive = rng.random(50_000) < 0.3
     scores = rng.normal(size=50_000) + positive
@@ -121,19 +121,6 @@ def test_a_long_roc_is_thinned_but_keeps_its_area_and_one_side_has_none():
         np.trapezoid(hits, alarms), abs=1e-3
     )
     assert trace_roc(np.array([True, True]), np.array([1.0, 2.0])) == []
-
-
-def test_the_four_kinds_of_labels_are_counted():
-    signs, scores = np.array([1, 1, 1, -1, -1, 0]), np.array([2.0, 0.0, -1.0, 1.0, -1.0, 1.0])
-    assert score_reference(Reference(scores, signs.astype(np.int8), False))["confusion"] == {
-        "true_positive": 2,
-        "false_negative": 1,
-        "false_positive": 1,
-        "true_negative": 1,
-    }
-
-
-def test_bins_count_every_item_and_bracket_the_share():
     rng = np.random.default_rng(0)
     chances = rng.random(2000)
     bins = bin_calibration(rng.random(2000) < chances, chances)
@@ -145,6 +132,13 @@ def test_bins_count_every_item_and_bracket_the_share():
     chances = np.repeat([0.05, 0.55, 0.95], [100, 3, 100])
     bins = bin_calibration(chances > 0.5, chances)
     assert [one["n"] for one in bins] == [100, 103]
+    signs, scores = np.array([1, 1, 1, -1, -1, 0]), np.array([2.0, 0.0, -1.0, 1.0, -1.0, 1.0])
+    assert score_reference(Reference(scores, signs.astype(np.int8), False))["confusion"] == {
+        "true_positive": 2,
+        "false_negative": 1,
+        "false_positive": 1,
+        "true_negative": 1,
+    }
 
 
 def test_truth_is_compared_on_known_items_of_two_classes_or_three(crowd):
@@ -175,16 +169,6 @@ def test_truth_is_compared_on_known_items_of_two_classes_or_three(crowd):
     assert score_reference(reference)["accuracy"] == pytest.approx((3 + 1 / 3) / 4)
 
 
-def test_items_of_unknown_ease_are_not_counted():
-    known = judged([1.0, -2.0, 0.5])
-    eased = replace(known, ease=np.array([0.3, np.nan, 1.2]))
-    counted = count_ease(eased)
-    assert (counted["n"], counted["hard"], sum(counted["counts"])) == (2, 1, 2)
-    assert HARD in counted["edges"]  # no bar has both hard items and others
-    assert count_ease(known) is None
-    assert count_ease(replace(known, ease=np.full(3, np.nan))) is None
-
-
 def judged_classes(scores, has_chances=False):
     """What a model said of items of three classes; nobody voted on the last one."""
     values = np.ones((len(scores), 2), np.int8)
@@ -193,7 +177,7 @@ def judged_classes(scores, has_chances=False):
     return Judged(votes, votes.classes, np.array(scores, dtype=float), has_chances)
 
 
-def test_items_of_three_classes_are_counted_and_their_leads_are_over_the_next():
+def test_items_of_three_classes_and_unknown_ease_are_counted():
     shares = judged_classes([[0.2, 0.5, 0.3], [0.4, 0.2, 0.4], [0, 0, 0]])
     assert shares.labels() == ["b", "a", "a"]
     assert describe_items(shares) == {"n": 3, "ties": 2, "unvoted": 1, "sure": None, "differ": 1}
@@ -213,3 +197,10 @@ def test_items_of_three_classes_are_counted_and_their_leads_are_over_the_next():
     assert found.as_class_shares() == pytest.approx(given)
     assert describe_items(found)["sure"] == 1
     assert count_scores(found)["kind"] == "confidence"
+    known = judged([1.0, -2.0, 0.5])
+    eased = replace(known, ease=np.array([0.3, np.nan, 1.2]))
+    counted = count_ease(eased)
+    assert (counted["n"], counted["hard"], sum(counted["counts"])) == (2, 1, 2)
+    assert HARD in counted["edges"]  # no bar has both hard items and others
+    assert count_ease(known) is None
+    assert count_ease(replace(known, ease=np.full(3, np.nan))) is None

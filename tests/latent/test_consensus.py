@@ -36,7 +36,7 @@ def some_reading():
     return reading_of(model)
 
 
-def test_two_classes_are_told_in_halves_and_more_as_they_are():
+def test_two_classes_are_told_in_halves_and_turned_around():
     reading = some_reading()
     assert reading.weights == pytest.approx([0.5, 1.0, -0.25])
     assert reading.standard_errors == pytest.approx(0.05)
@@ -50,20 +50,6 @@ def test_two_classes_are_told_in_halves_and_more_as_they_are():
     assert reading.standard_errors == pytest.approx(0.1)
     assert reading.fields == pytest.approx([0.2, -0.1])
     assert reading.n_classes == 3
-
-
-def test_confusions_are_averaged_over_the_ease_and_ease_is_told_where_there_are_levels():
-    reading = some_reading()
-    each = [np.average(reading.model.confusions[:, k], axis=1, weights=[0.5, 0.5]) for k in (0, 1)]
-    assert reading.confusions == pytest.approx(np.stack(each, axis=1))
-    assert reading.confusions.sum(axis=2) == pytest.approx(1)
-    reading, ballots = some_reading(), ballots_of(VALUES)
-    found = reading.measure_ease(ballots)
-    assert np.array_equal(found, expect_ease(run_of(VALUES), reading.model), equal_nan=True)
-    assert np.isnan(reading_of(model_of([1.0] * 3)).measure_ease(ballots)).all()
-
-
-def test_a_turned_reading_says_the_opposite():
     reading, run = some_reading(), run_of(VALUES)
     turned = reading.turned()
     assert np.array_equal(reading.think(run), average(run, reading.model))
@@ -75,6 +61,17 @@ def test_a_turned_reading_says_the_opposite():
     assert not reading.needs_turning()
     reading = some_reading()
     assert reading.turned().confusions == pytest.approx(reading.confusions[:, ::-1])
+
+
+def test_confusions_are_averaged_over_the_ease_and_ease_is_told_where_there_are_levels():
+    reading = some_reading()
+    each = [np.average(reading.model.confusions[:, k], axis=1, weights=[0.5, 0.5]) for k in (0, 1)]
+    assert reading.confusions == pytest.approx(np.stack(each, axis=1))
+    assert reading.confusions.sum(axis=2) == pytest.approx(1)
+    reading, ballots = some_reading(), ballots_of(VALUES)
+    found = reading.measure_ease(ballots)
+    assert np.array_equal(found, expect_ease(run_of(VALUES), reading.model), equal_nan=True)
+    assert np.isnan(reading_of(model_of([1.0] * 3)).measure_ease(ballots)).all()
 
 
 def test_easy_items_are_told_from_hard_ones_and_labels_have_a_vote():

@@ -36,12 +36,15 @@ def polarized(turned, n_voters=80):
     return np.where(np.arange(n_voters) < turned, -right, right).astype(np.int8), truth[:, 0]
 
 
-def test_voters_who_say_one_thing_do_not_change_the_coherence():
+def test_voters_of_one_word_and_polarized_crowds():
     values, _ = plain_crowd(0, votes_per_item=20)
     constant = np.ones((300, 15), dtype=np.int8)
     alone, beside = read(values), read(np.hstack([values, constant]))
     assert beside.coherence == pytest.approx(alone.coherence)
     assert read(constant).coherence == 1
+    reading = read(polarized(20, n_voters=40)[0])
+    assert reading.name == "edges"
+    assert reading.coherence < prior.COHERENT
 
 
 def test_a_graph_needs_common_items_and_voters_who_gave_both_answers():
@@ -71,12 +74,6 @@ def test_where_three_quarters_point_one_way_they_agree_on_the_truth(turned):
     assert (found.name, found.reasons) == ("consensus", ())
     assert found.coherence > prior.COHERENT
     assert np.mean(np.sign(found.score(ballots_of(values))) == truth) > 0.99
-
-
-def test_where_half_point_either_way_the_truth_is_the_hub_of_a_graph():
-    reading = read(polarized(20, n_voters=40)[0])
-    assert reading.name == "edges"
-    assert reading.coherence < prior.COHERENT
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

@@ -115,7 +115,7 @@ def test_two_classes_are_the_ising_model_in_halves():
         assert model.confusions[:, side, :, 0] == pytest.approx(1 - yes)
 
 
-def test_hard_items_are_believed_less():
+def test_hard_items_are_believed_less_and_unnamed_classes_unlikelier():
     """P(k) = sum_d P(d) (r_d P(k | d) + (1 - r_d) / K)."""
     run, model = run_of(draw_votes(2)), draw_model(2)
     posterior = infer(run, model)
@@ -127,9 +127,6 @@ def test_hard_items_are_believed_less():
     )
     expected[run.counts == 0] = np.exp(model.log_unheard)  # known from all votes
     assert believe(run, model) == pytest.approx(expected)
-
-
-def test_a_class_that_nobody_named_is_unlikelier_of_three_but_not_of_two():
     values = np.array([[1, 1, 1], [0, 0, 0], [1, 2, 3]], dtype=np.int8)
     model = model_of([0.5] * 3, classes=[0.2, 0.3, 0.5])
     plain, found = infer(run_of(values), model)[:, :, 0], believe(run_of(values), model)
@@ -141,21 +138,7 @@ def test_a_class_that_nobody_named_is_unlikelier_of_three_but_not_of_two():
     assert believe(two, binary) == pytest.approx(infer(two, binary)[:, :, 0])
 
 
-def test_one_level_of_ease_without_and_three_with():
-    values = draw_votes(2)
-    assert fit(values, ease=False).ease.tolist() == [1.0]
-    found = fit(values)
-    assert found.ease.tolist() == prior.EASE.tolist()
-    assert found.ease_shares.sum() == pytest.approx(1)
-    values, model = draw_votes(2), draw_model(2)
-    found = expect_ease(run_of(values), model)
-    assert np.isnan(found[[0, 9]]).all()
-    expected = infer(run_of(values), model).sum(axis=1) @ model.ease
-    rest = np.delete(np.arange(40), [0, 9])
-    assert found[rest] == pytest.approx(expected[rest])
-
-
-def test_classes_weigh_a_power_of_their_share_of_the_votes_and_do_not_move():
+def test_classes_and_ease_weigh_as_the_prior_says():
     values = draw_votes(3, 300)
     counts = np.array([1, 1, 0.5, 0.5, 1, 1])
     found = fit(values, 3, counts=counts).log_classes
@@ -168,6 +151,17 @@ def test_classes_weigh_a_power_of_their_share_of_the_votes_and_do_not_move():
     share = prior.SHARE_POWER * np.log(41)
     expected = share - prior.MODEL_POWER * np.log(prior.LEAST_CHANCE)
     assert logs[1] - logs[0] == pytest.approx(expected)
+    values = draw_votes(2)
+    assert fit(values, ease=False).ease.tolist() == [1.0]
+    found = fit(values)
+    assert found.ease.tolist() == prior.EASE.tolist()
+    assert found.ease_shares.sum() == pytest.approx(1)
+    values, model = draw_votes(2), draw_model(2)
+    found = expect_ease(run_of(values), model)
+    assert np.isnan(found[[0, 9]]).all()
+    expected = infer(run_of(values), model).sum(axis=1) @ model.ease
+    rest = np.delete(np.arange(40), [0, 9])
+    assert found[rest] == pytest.approx(expected[rest])
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -32,7 +32,7 @@ def test_the_answer_is_in_the_users_words_with_its_origin(crowd):
     assert answer.startswith("4 items labeled in 3 classes, most often “cat” (2). 3 of 3 voters")
 
 
-def test_there_is_one_rate_and_it_is_that_of_estimate_rate():
+def test_there_is_one_rate_or_a_reason_why_not(crowd):
     model, votes = family_model()
     rate = estimate_rate(model, votes, level=0.9).iloc[1]
     found = findings_of(model, votes)["prevalence"]
@@ -45,9 +45,6 @@ def test_there_is_one_rate_and_it_is_that_of_estimate_rate():
     assert no["share"] == pytest.approx(1 - yes["share"])
     assert no["low"] < no["share"] < no["high"]
     assert why == []
-
-
-def test_it_is_said_why_a_rate_cannot_be_told(crowd):
     pair = crowd[0].take_voters([0, 1])
     findings = findings_of(fit_quietly(DawidSkene(), pair), pair)
     assert findings["prevalence"]["low"] is None
@@ -77,7 +74,7 @@ def test_where_votes_carry_no_truth_no_accuracy_is_shown_nor_contradicts():
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
-def test_a_reliable_fit_is_not_accused():
+def test_a_reliable_fit_is_not_accused_nor_an_even_consensus():
     rng = np.random.default_rng(0)
     truth = rng.choice([-1, 1], 800)[:, None]
     votes = Votes.of(np.where(rng.random((800, 9)) < 0.93, truth, -truth).astype(np.int8))
@@ -91,6 +88,14 @@ def test_a_reliable_fit_is_not_accused():
     warned = render_report({**findings, "warnings": ["a <note>"]})
     assert "a &lt;note&gt;" in warned
     assert "Nothing in the votes" not in warned
+    rng = np.random.default_rng(3)
+    truth = rng.choice(np.array([-1, 1], dtype=np.int8), (900, 1))
+    votes = Votes.of(np.where(rng.random((900, 8)) < 0.8, truth, -truth), coding="pm1")
+    model = LatentIsing().fit(votes)
+    assert len(model.experts_) < 3
+    findings = findings_of(model, votes)
+    assert findings["crowd"]["counted"] == 8
+    assert findings["warnings"] == []
 
 
 def test_the_figures_on_top_are_in_the_users_words_also_of_a_consensus(crowd):
@@ -296,17 +301,6 @@ def test_every_reason_is_a_line_of_its_own_with_all_its_voters():
     page = render_report(findings)
     assert "<summary>Show all 30</summary>" in page
     assert page.index("<bdi>v31</bdi></details>") < page.index('id="voters"')
-
-
-def test_a_consensus_in_which_nobody_stands_out_is_normal():
-    rng = np.random.default_rng(3)
-    truth = rng.choice(np.array([-1, 1], dtype=np.int8), (900, 1))
-    votes = Votes.of(np.where(rng.random((900, 8)) < 0.8, truth, -truth), coding="pm1")
-    model = LatentIsing().fit(votes)
-    assert len(model.experts_) < 3
-    findings = findings_of(model, votes)
-    assert findings["crowd"]["counted"] == 8
-    assert findings["warnings"] == []
 
 
 def test_ties_go_to_the_side_with_more_votes():

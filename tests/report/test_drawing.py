@@ -7,7 +7,7 @@ from unelisa.report.drawing import DARKEST, draw_confusion, draw_shares, place_v
 from unelisa.report.voters import Network
 
 
-def test_bars_stand_in_the_frame_and_a_single_item_is_seen():
+def test_bars_stand_in_the_frame_and_points_within_whiskers():
     histogram = {"kind": "probability", "counts": [1, 0, 10_000], "edges": [0, 0.05, 0.95, 1]}
     low, none, high = drawing.draw_bars(histogram)
     panel = drawing.PANEL
@@ -19,6 +19,9 @@ def test_bars_stand_in_the_frame_and_a_single_item_is_seen():
     wide = drawing.fit_panel("36,638")  # the left margin holds a long count
     assert wide.left > panel.left == drawing.fit_panel("12").left
     assert drawing.draw_bars(histogram, wide)[0]["x"] > wide.left
+    bins = [{"n": 5, "mean": 0.3, "share": 0.4, "low": 0.1, "high": 0.8}]
+    point = drawing.draw_calibration(bins)[0]
+    assert point["high"] < point["y"] < point["low"]  # y points down
 
 
 @pytest.mark.parametrize(
@@ -34,13 +37,7 @@ def test_decided_items_are_marked_and_so_are_those_that_are_not_hard(kind, edges
     assert [bar["sure"] for bar in bars] == sure
 
 
-def test_calibration_points_lie_within_their_whiskers():
-    bins = [{"n": 5, "mean": 0.3, "share": 0.4, "low": 0.1, "high": 0.8}]
-    point = drawing.draw_calibration(bins)[0]
-    assert point["high"] < point["y"] < point["low"]  # y points down
-
-
-def test_a_graph_shows_strength_side_and_role():
+def test_graphs_show_strength_side_and_role_also_of_many():
     graph = {
         "places": [[0, -100], [100, 0], [0, 200]],
         "ties": [2.0, -1.0, 0.0],
@@ -60,8 +57,6 @@ def test_a_graph_shows_strength_side_and_role():
     assert y + height > 200
     assert width == height
 
-
-def test_many_links_are_drawn_thinner_and_no_weights_are_drawn_too():
     def widest(n):
         links = [[0, 1, 1.0]] * n
         roles = {"roles": ["expert"] * 2, "families": [], "alone": []}

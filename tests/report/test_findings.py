@@ -82,7 +82,7 @@ class _Tied(MajorityVote):
         self.weights_ = np.array([1.0, 1.0, -1.0])
 
 
-def test_the_graph_is_told_in_the_order_of_the_voters(crowd):
+def test_the_graph_is_told_in_order_whatever_the_new_votes(crowd):
     model = UnElisa(random_state=0).fit(crowd[0])
     findings = findings_of(model)
     graph, voters = findings["graph"], findings["voters"]
@@ -94,9 +94,6 @@ def test_the_graph_is_told_in_the_order_of_the_voters(crowd):
     for s, t, weight in graph["links"]:
         i, j = int(names[s][1:]), int(names[t][1:])
         assert model.graph_.weights[i, j] == weight
-
-
-def test_new_votes_may_lack_voters_and_have_them_in_another_order(crowd):
     names = np.array(list("abcdefghi"), dtype=object)
     votes = Votes.of_values(crowd[0].values, crowd[0].items, names)
     model = DawidSkene(random_state=0).fit(votes)
@@ -128,17 +125,6 @@ def test_a_consensus_tells_who_is_informative_and_how_much_the_crowd_is_worth():
     family_of = {voter["voter"]: voter["family"] for voter in findings["voters"]}
     heads = [family["name"] for family in crowd["families"]]
     assert [family_of[head] for head in heads] == heads
-
-
-def test_the_accuracy_that_a_model_expects_has_an_interval():
-    model, votes = family_model()
-    expected = findings_of(model, votes)["expected_accuracy"]
-    assert expected["share"] == model.expected_accuracy_
-    assert (expected["low"], expected["high"]) == model.expected_accuracy_interval_
-    bare = findings_of(MajorityVote().fit(votes), votes)
-    assert bare["expected_accuracy"] is None
-    assert bare["crowd"]["effective"] is None
-    assert bare["crowd"]["families"] == []
 
 
 def test_hard_items_are_counted_always_and_named_on_request():
@@ -224,7 +210,7 @@ def test_items_are_named_only_where_they_may_be_and_other_methods_have_no_sectio
     assert describe_next(model, judged) == {}
 
 
-def test_the_reading_is_told_in_words():
+def test_the_reading_and_its_accuracy_are_told_in_words():
     model, votes = family_model()
     findings = findings_of(model, votes)
     told = json.loads(json.dumps(findings["structure"], allow_nan=False))
@@ -233,6 +219,13 @@ def test_the_reading_is_told_in_words():
     page = render_report(findings)
     assert "Method, settings and versions" in page
     assert told["meaning"] in page
+    expected = findings_of(model, votes)["expected_accuracy"]
+    assert expected["share"] == model.expected_accuracy_
+    assert (expected["low"], expected["high"]) == model.expected_accuracy_interval_
+    bare = findings_of(MajorityVote().fit(votes), votes)
+    assert bare["expected_accuracy"] is None
+    assert bare["crowd"]["effective"] is None
+    assert bare["crowd"]["families"] == []
 
 
 def test_a_graph_says_so_and_knows_no_ease(crowd):

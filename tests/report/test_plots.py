@@ -72,7 +72,7 @@ def test_the_graph_of_figure_2_1_has_its_ties_and_contrarians_are_red(model):
     assert faces.count(plots.RED) == 1
 
 
-def test_names_are_neither_formulas_nor_endless(crowd):
+def test_names_are_no_formulas_and_histograms_count_every_item(crowd, model):
     names = np.array(["$x^$", "n" * 10_000, "", "\u202eevil", *"abcde"], dtype=object)
     votes = Votes.of_values(crowd[0].values, crowd[0].items, names)
     model = UnElisa(random_state=0).fit(votes)
@@ -82,9 +82,6 @@ def test_names_are_neither_formulas_nor_endless(crowd):
     assert max(map(len, shown)) <= 20
     assert r"\$x^\$" in shown
     assert "(no name)" in shown
-
-
-def test_the_histograms_count_every_item(model, crowd):
     axes = plots.posterior(model, crowd[0])
     assert sum(bar.get_height() for bar in axes.patches) == 600
     assert axes.get_xlabel() == f"probability of “{model.classes_[1]}”"
@@ -203,7 +200,7 @@ def test_families_hang_on_arcs_and_stronger_ties_are_wider():
     assert sum(to_hex(dots.get_facecolor()[0]) == SKY for dots in axes.collections) == 4
 
 
-def test_what_cannot_be_drawn_is_refused(crowd):
+def test_what_cannot_be_drawn_is_refused_and_more_classes_by_label(crowd):
     votes, truth = crowd
     majority, labeled = MajorityVote().fit(votes), DawidSkene().fit(votes)
     without = [bootstrap(votes, one, 2, random_state=0) for one in (select_neighborhoods, majority)]
@@ -217,9 +214,6 @@ def test_what_cannot_be_drawn_is_refused(crowd):
     ):
         with pytest.raises(ModelError, match=told):
             draw(*given)
-
-
-def test_more_than_two_classes_are_drawn_by_their_labels():
     drawn = simulate_classes(4, 15, 400, random_state=0)
     model, labels = DawidSkene().fit(drawn.votes), drawn.votes.name_codes(drawn.truth)
     axes = plots.posterior(model, drawn.votes)

@@ -22,7 +22,7 @@ def _rows(model, rates=None):
     return list_voters(model, rank_voters(model), Network.of_model(model), rates or {})
 
 
-def test_rates_are_judged_by_the_truth_or_the_model_s_own(crowd):
+def test_rates_and_dots_need_labels_or_truth(crowd):
     votes, truth = crowd
     rates = estimate_rates(Judged(votes, (-1, 1), truth.astype(float), has_chances=False))
     yes = votes.values[truth > 0] > 0
@@ -35,9 +35,6 @@ def test_rates_are_judged_by_the_truth_or_the_model_s_own(crowd):
     rows = _rows(model, {"sensitivity": np.zeros(9), "stability": np.ones(9)})
     assert {row["sensitivity"] for row in rows} == set(model.sensitivity_)
     assert {row["stability"] for row in rows} == {1.0}
-
-
-def test_rates_judged_by_labels_or_truth():
     votes = Votes.of([[1, 0], [1, 1]], coding="pm1")
     rates = estimate_rates(Judged(votes, (-1, 1), np.ones(2), has_chances=False))
     assert np.isnan(rates["specificity"]).all()
@@ -118,7 +115,7 @@ def _voter(accuracy, low=None, high=None):
     return {"accuracy": accuracy, "accuracy_low": low, "accuracy_high": high}
 
 
-def test_the_least_accurate_comes_first_with_relatives_on_one_scale():
+def test_the_least_accurate_comes_first_by_accuracy_or_agreement(crowd):
     voters = [_voter(0.9, 0.8, 0.95), _voter(None), _voter(0.3, 0.2, 0.4)]
     rows = draw_dots(voters, [])["rows"]
     assert [row["voter"] for row in rows] == [2, 0, 1]
@@ -135,9 +132,6 @@ def test_the_least_accurate_comes_first_with_relatives_on_one_scale():
     assert drawn["ticks"][-1] == (97.0, 100)
     assert all(0 < row["low"] <= row["high"] < 100 for row in drawn["rows"])
     assert draw_dots([_voter(1.0)], [])["ticks"][0] == (3.0, 90)
-
-
-def test_without_accuracies_the_agreement_with_the_labels_is_drawn(crowd):
     findings = findings_of(MajorityVote().fit(crowd[0]), crowd[0])
     assert draw_dots(findings["voters"], [])["measure"] == "agreement"
     assert draw_dots(findings_of(MajorityVote().fit(crowd[0]))["voters"], []) is None

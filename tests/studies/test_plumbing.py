@@ -97,11 +97,21 @@ def test_two_runs_at_once_are_refused(path):
         pass
 
 
-def test_an_archive_reads_back_with_one_row_a_line(tmp_path):
+def test_archives_and_rows_are_flat(tmp_path):
     archive, path = records.make_archive(rows=[{"set": 1}, {"set": 2}]), tmp_path / "rows.json"
     path.write_text(records.format_archive(archive, "set"))
     assert records.read_archive(path, "rows", "a command") == archive
     assert path.read_text().count("\n") == 3
+    row = {"set": "a", "figures": {"auc": [0.9, 0.8]}, "curve": [[1, 2]]}
+    assert records.flatten_row(row) == {
+        "set": "a",
+        "figures.auc.0": 0.9,
+        "figures.auc.1": 0.8,
+        "curve.0.0": 1,
+        "curve.0.1": 2,
+    }
+    assert records.list_rows({"panels": {"rows": [row]}}, "panels.rows") == [row]
+    assert records.list_rows({}, "panels.rows") == []
 
 
 @pytest.mark.parametrize(
@@ -138,19 +148,6 @@ def test_sets_are_run_again_by_other_code_only(path, known):
     assert rows[0]["data"] == rows[1]["data"] == fingerprints.hash_data(known)
 
 
-def test_rows_are_flat_in_a_table():
-    row = {"set": "a", "figures": {"auc": [0.9, 0.8]}, "curve": [[1, 2]]}
-    assert records.flatten_row(row) == {
-        "set": "a",
-        "figures.auc.0": 0.9,
-        "figures.auc.1": 0.8,
-        "curve.0.0": 1,
-        "curve.0.1": 2,
-    }
-    assert records.list_rows({"panels": {"rows": [row]}}, "panels.rows") == [row]
-    assert records.list_rows({}, "panels.rows") == []
-
-
 @pytest.mark.parametrize("text", ["", "a", "1,1", "0-3,2", "-2", "3-1", "1-2-5"])
 def test_other_seeds_are_refused(text):
     with pytest.raises(ModelError, match="distinct nonnegative integers, such as 0,1,2 or 0-19"):
@@ -179,7 +176,7 @@ def test_shares_and_their_confidence_by_hand():
     assert found["ece"] == pytest.approx((0.05 + 2 * 0.45) / 3)
 
 
-def test_long_tables_of_a_page_are_files_beside_it():
+def test_pages_are_filled_between_marks_and_long_tables_beside(tmp_path):
     rows = [[k, r"a\|b" if k else "a|b"] for k in range(40)]
     short, long = markdown_table(["n"], [[1]]), markdown_table(["n", "x, y"], rows)
     page = join_blocks("# Page", short, "## All sets, one by one", long, long, "The end.")
@@ -189,9 +186,6 @@ def test_long_tables_of_a_page_are_files_beside_it():
     assert short in shown
     assert ":file: study/real-all-sets-one-by.csv\n" in shown
     assert shown.endswith("\n\nThe end.\n")
-
-
-def test_only_the_text_between_the_marks_is_replaced(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- x -->\nold\n<!-- end x -->\nafter\n")
     assert has_mark(page, "x")

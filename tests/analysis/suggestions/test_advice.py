@@ -24,7 +24,7 @@ def panel():
     return votes, LatentIsing().fit(votes)
 
 
-def test_copies_and_guessers_go_first_and_the_labels_stay(panel):
+def test_a_smaller_panel_drops_copies_and_guessers_within_bounds(panel, monkeypatch):
     votes, model = panel
     assert set(advice.rank_silent(model, votes)[:3]) == {4, 5, 6}
     found = advice.find_smaller_panel(model, votes)
@@ -36,6 +36,11 @@ def test_copies_and_guessers_go_first_and_the_labels_stay(panel):
     labels = LatentIsing().fit(rest).predict(rest)
     assert found.labels_kept == pytest.approx(np.mean(labels == model.predict(votes)))
     assert found.labels_kept >= advice.SAME_LABELS
+    monkeypatch.setattr(advice, "MOST_FITS", 1)
+    monkeypatch.setattr(advice, "MOST_VOTES", 7 * 200)
+    found = advice.find_smaller_panel(model, votes, {0: 1, 299: -1})
+    assert found.items == 200
+    assert found.dropped == []
 
 
 def test_judges_who_are_all_needed_stay_and_noise_has_an_answer_too():
@@ -47,15 +52,6 @@ def test_judges_who_are_all_needed_stay_and_noise_has_an_answer_too():
     model = LatentIsing().fit(noise)
     assert model.expected_accuracy_ is None
     assert advice.find_smaller_panel(model, noise).accuracy_change == 0.0
-
-
-def test_fits_and_votes_are_bounded(panel, monkeypatch):
-    votes, model = panel
-    monkeypatch.setattr(advice, "MOST_FITS", 1)
-    monkeypatch.setattr(advice, "MOST_VOTES", 7 * 200)
-    found = advice.find_smaller_panel(model, votes, {0: 1, 299: -1})
-    assert found.items == 200
-    assert found.dropped == []
 
 
 def vote(leader, accuracy, rng):

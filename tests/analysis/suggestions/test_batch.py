@@ -143,6 +143,11 @@ def test_only_who_can_be_asked_is_asked_and_nobody_twice(sparse):
     offered[10:] = sparse.values[10:] == 0
     found, _ = ask(sparse, 40, offered=offered)
     assert all(offered[question.item, question.voter] for question in found)
+    found, (panel, ballots, chances, terms) = ask(sparse, n=40)
+    left = without(terms, found, (N_ITEMS, N_VOTERS))
+    rest = plan_questions(panel, ballots, chances, left)
+    pairs = [question[:2] for question in [*found, *(next(rest) for _ in range(30))]]
+    assert len(set(pairs)) == len(pairs)
 
 
 @pytest.mark.filterwarnings("ignore:the labels cannot be relied on")
@@ -155,14 +160,6 @@ def test_a_small_batch_and_voters_who_have_met_need_none(sparse):
     assert ask(met, n=40)[0] == []
     few = sparse.take_items(np.arange(100))
     assert ask(few, n=40)[0] == []
-
-
-def test_nobody_is_asked_twice(sparse):
-    found, (panel, ballots, chances, terms) = ask(sparse, n=40)
-    left = without(terms, found, (N_ITEMS, N_VOTERS))
-    rest = plan_questions(panel, ballots, chances, left)
-    pairs = [question[:2] for question in [*found, *(next(rest) for _ in range(30))]]
-    assert len(set(pairs)) == len(pairs)
 
 
 def test_suggestions_hold_such_questions_only_if_they_are_spread(sparse):

@@ -43,7 +43,7 @@ def test_the_stop_is_the_gain_of_the_next_batch_which_is_spread_unless_asked_oth
     assert spread["gain"].sum() < free["gain"].sum()
 
 
-def test_expensive_voters_are_asked_less_and_only_those_who_can_be_are(crowd):
+def test_expensive_voters_are_asked_less_and_humans_where_they_pay(crowd):
     model, votes = crowd
     usual = ue.suggest_votes(model, votes, n=20)
     dear = usual["voter"].mode()[0]
@@ -55,10 +55,6 @@ def test_expensive_voters_are_asked_less_and_only_those_who_can_be_are(crowd):
     found = ue.suggest_votes(model, votes, n=20, voters=["c", "d"])
     assert set(found["voter"]) <= {"c", "d"}
     assert set(ue.suggest_votes(model, votes, n=5, voters="c")["voter"]) == {"c"}
-
-
-def test_a_human_is_asked_where_that_is_the_better_buy_and_named_so_alone(crowd):
-    model, votes = crowd
     cheap = ue.suggest_votes(model, votes, n=20, gold_cost=1.0)
     assert set(cheap["voter"]) == {"human"}
     assert cheap["gain"].to_numpy() == pytest.approx(1 - cheap["chance_now"].to_numpy())
@@ -87,7 +83,7 @@ def test_long_tables_and_sparse_votes_give_the_same(crowd):
     assert found["gain"].to_numpy() == pytest.approx(expected["gain"].to_numpy())
 
 
-def test_nothing_worth_buying_is_an_answer():
+def test_nothing_worth_buying_or_little_left_is_an_answer(crowd):
     votes = draw_crowd()
     model = fit(ue.DawidSkene(), votes)
     sure = votes.take_items(np.flatnonzero(model.predict_proba(votes).max(axis=1) > 0.98))
@@ -96,9 +92,6 @@ def test_nothing_worth_buying_is_an_answer():
     assert found.attrs["note"].startswith("nothing worth buying")
     found = ue.suggest_votes(model, sure, n=5, voters=["e", "f"], criterion="log_loss")
     assert (len(found), found.attrs["note"]) == (5, "")
-
-
-def test_more_than_is_left_gives_fewer_rows_and_a_warning(crowd):
     model, votes = crowd
     few = votes.take_items(np.arange(3))
     left = int((few.values == 0).sum())

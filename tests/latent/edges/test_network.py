@@ -228,7 +228,7 @@ def test_a_hessian_of_many_partners_is_taken_from_a_part_of_the_items():
     assert few == pytest.approx(all_items, rel=0.01)
 
 
-def test_an_edge_of_the_common_size_is_there_and_an_uncertain_weight_shrunk_toward_it():
+def test_an_edge_is_there_or_not_by_its_expected_prior():
     slab = Slab(0.5, 0.01)
     zero, positive, negative = slab.probabilities(np.array([0.0, 0.5, -0.5]), 0.15)
     assert zero[0] > 0.95
@@ -238,9 +238,6 @@ def test_an_edge_of_the_common_size_is_there_and_an_uncertain_weight_shrunk_towa
     sure, unsure = slab.shrink(np.array([1.2, 1.2]), np.array([0.01, 0.6]))
     assert sure == pytest.approx(1.2, abs=0.01)
     assert unsure < 0.9
-
-
-def test_the_expected_prior_has_the_gradient_of_the_expected_log_density():
     slab, x, spike = Slab(0.5, 0.04), np.array([-0.4, 0.1, 0.3]), 0.15
     zero, positive, negative = slab.probabilities(x, spike)
     wanted = -zero * x / 0.15**2 - positive * (x - 0.5) / 0.04 - negative * (x + 0.5) / 0.04
@@ -248,7 +245,7 @@ def test_the_expected_prior_has_the_gradient_of_the_expected_log_density():
     assert np.allclose(-precision * (x - center), wanted)
 
 
-def test_size_and_shares_of_the_slab_are_learned_from_the_edges():
+def test_slabs_are_learned_from_edges_and_weights():
     rng = np.random.default_rng(0)
     signs = rng.choice([-1, 1], size=100)
     edges = np.concatenate([signs * rng.normal(0.7, 0.08, 100), rng.normal(0, 0.05, 900)])
@@ -260,9 +257,6 @@ def test_size_and_shares_of_the_slab_are_learned_from_the_edges():
     assert slab.variance == pytest.approx((0.15 * 0.7) ** 2, rel=0.1)  # the floor, above .08^2
     assert slab.shares[0] == pytest.approx(0.9, abs=0.02)
     assert slab.shares[1] == slab.shares[2]
-
-
-def test_experts_are_learned_from_the_weights_and_without_edges_the_size_stays():
     rng = np.random.default_rng(1)
     truth = np.concatenate([np.full(5, 0.8), np.full(3, -0.8), np.zeros(30)])
     errors = np.full(38, 0.1)

@@ -58,7 +58,7 @@ def one_pair(s, t):
     return pair
 
 
-def test_the_true_graph_costs_less_than_its_neighbors(search, right):
+def test_true_graphs_cost_least_with_the_models_experts(search, right, simulated):
     cost = search.cost(right)
     s, t = np.argwhere(np.triu(right.support))[0]
     assert search.cost(search.maximize(right.keep(~one_pair(s, t)))) > cost
@@ -66,11 +66,6 @@ def test_the_true_graph_costs_less_than_its_neighbors(search, right):
     more = right._replace(support=right.support | one_pair(s, t))
     assert search.cost(search.maximize(more)) > cost
     assert search.cost(right._replace(weights=np.zeros(15))) > cost + 15
-
-
-def test_the_experts_are_those_of_the_model_and_the_gain_counts_what_they_explain(
-    search, right, simulated
-):
     found = search.expert_probabilities(right) > 0.5
     assert np.array_equal(np.flatnonzero(found), simulated.experts)
     assert search.gain(right) > 50
@@ -108,7 +103,7 @@ def test_a_false_expert_takes_its_missing_edge_instead(search, right, simulated)
     assert search.cost(swapped) < search.cost(start)
 
 
-def test_edges_between_experts_that_the_truth_explains_are_cut(search, right, simulated):
+def test_explained_edges_are_cut_and_no_move_costs_more(search, right, simulated):
     s, t = simulated.experts[:2]
     edge = np.sign(right.weights[s] * right.weights[t]) * right.slab.size
     edges = np.where(one_pair(s, t), edge, right.edges)
@@ -116,9 +111,6 @@ def test_edges_between_experts_that_the_truth_explains_are_cut(search, right, si
     renewed = search.renew(Start("with an edge more", start))
     assert not renewed.network.support[s, t]
     assert renewed.cost == search.cost(renewed.network) < search.cost(start)
-
-
-def test_no_pass_through_the_moves_increases_the_cost(search, right):
     kept = np.random.default_rng(0).random((15, 15)) < 0.5
     network = right.keep(kept & kept.T)
     start = Start("half", network, cost=search.cost(network))

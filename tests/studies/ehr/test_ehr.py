@@ -85,7 +85,7 @@ def test_baselines_find_the_disease(datamart):
         assert 0.02 < (scores >= 0).mean() < 0.5, name
 
 
-def test_two_normals_are_told_apart_with_utilization_taken_out():
+def test_mixtures_are_told_apart_with_utilization_taken_out():
     rng = np.random.default_rng(0)
     case, use = rng.random(20_000) < 0.3, rng.normal(0, 1, 20_000)
     values = 3.0 * case + 0.8 * use + rng.normal(0, 1, 20_000)
@@ -98,9 +98,6 @@ def test_two_normals_are_told_apart_with_utilization_taken_out():
     ordered = np.sort(values - 0.8 * use)
     flat = np.zeros(20_000)
     assert _two_normals(ordered, flat).distance(ordered) < 1e-4
-
-
-def test_a_poisson_mixture_is_told_apart():
     rng = np.random.default_rng(1)
     case, use = rng.random(10_000) < 0.25, rng.normal(0, 1, 10_000)
     counts = rng.poisson(np.where(case, 8.0, 1.0) * np.exp(0.5 * use)).astype(float)
@@ -182,16 +179,13 @@ def test_what_is_selected_is_named(datamart, made):
     assert count_roles(datamart, ["NLP:cough", "unheard of"])["irrelevant"] == 1
 
 
-def test_a_cohort_with_a_prevalence_of_the_right_order(datamart):
+def test_rare_cohorts_are_judged_by_prevalence_or_charts(datamart):
     cohort = rare_cohort(datamart, 0, 2000, 0.03)
     with pytest.warns(UnelisaWarning, match="may be cases; review charts$"):
         row = judge_cohort(cohort, 0, Help(0.03, 0))
     assert 1 / 1.5 < row["prevalence"] / row["true_prevalence"] < 1.5
     assert row["ppv"][1] <= row["true_ppv"] <= row["ppv"][2]
     assert row["auc"] > 0.8
-
-
-def test_reviewed_charts_are_taken(datamart):
     cohort = rare_cohort(datamart, 0, 1000, 0.03)
     with pytest.warns(UnelisaWarning, match="or state the prevalence$"):
         plain = judge_cohort(cohort, 0, Help(None, 0))
@@ -240,7 +234,7 @@ def diamonds(axes):
     ]
 
 
-def test_figure_5_1_has_a_panel_per_figure_and_a_box_per_way_that_was_run(splits):
+def test_figure_5_1_has_boxes_and_the_published_means(splits):
     for row in splits:
         if row["protocol"] == NONE:
             row["figures"]["ppv"] = None
@@ -258,9 +252,6 @@ def test_figure_5_1_has_a_panel_per_figure_and_a_box_per_way_that_was_run(splits
     assert set(boxes) == {5, 4, 0}
     # the central half of .90 and .92
     assert (boxes[0].min(), boxes[0].max()) == pytest.approx((0.905, 0.915))
-
-
-def test_diamonds_are_the_published_means_for_the_papers_disease_alone(splits):
     other = [{**row, "set": "ehr_phecap"} for row in splits if row["method"] == OURS]
     with drawing():
         ours, others = (draw_splits([*splits, *other], name) for name in ("ra-7", "ehr_phecap"))

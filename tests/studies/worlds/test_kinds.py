@@ -92,7 +92,7 @@ def test_numbers_and_parts_give_other_worlds_of_hidden_labels():
         assert np.allclose(both.mean(axis=0), 0, atol=1e-9)
 
 
-def test_the_parts_share_no_seed_and_no_table():
+def test_parts_share_no_seed_table_or_world():
     numbers = range(1000)
     seeds = {
         part: {tuple(seed_place(place)) for place in list_places(part, KINDS[part], numbers)}
@@ -107,10 +107,7 @@ def test_the_parts_share_no_seed_and_no_table():
         kinds = {x: d.keywords["tables"] for x, d in KINDS[part].items() if hasattr(d, "keywords")}
         assert set(kinds) == {"classifiers", "forest", "stumps", "neighbors"}
         assert all(mine is used for mine in kinds.values())
-
-
-def test_some_kinds_are_reported_only_and_no_reported_world_was_seen_before():
-    """Nor drawn by the study of voters, which takes worlds 40 to 43 of the reporting part."""
+    # nor drawn by the study of voters, which takes worlds 40 to 43 of the reporting part
     only = set(KINDS["reporting"]) - set(KINDS["choosing"])
     assert only == {"copied_expert", "nested_families", "two_topics", "drifting_crowd"}
     assert set(WORDS) == {name for kinds in KINDS.values() for name in kinds}
@@ -226,7 +223,7 @@ def test_a_kind_keeps_its_promise(kind):
     assert all(PROMISES[kind](world) for world in worlds)
 
 
-def test_kinds_differ_in_the_mean_as_they_say():
+def test_kinds_of_both_parts_are_as_they_say():
     lenient = draw(simulated.lenient_families, 6)
     assert np.mean([(w.votes > 0).mean() - (w.truth > 0).mean() for w in lenient]) > 0
     ruled = draw(simulated.rules, 6)
@@ -239,10 +236,7 @@ def test_kinds_differ_in_the_mean_as_they_say():
         means = [world.votes[world.truth == side].mean(axis=0) for side in (1, -1)]
         rest = world.votes - np.where(world.truth[:, None] > 0, *means)
         assert pairs(np.corrcoef(rest, rowvar=False)).mean() > 0.03
-
-
-def test_kinds_of_the_reporting_part():
-    """By their shapes and rates alone: no method is run on them."""
+    # by their shapes and rates alone: no method is run on them
     for world in draw(unseen.copied_expert, 4):
         assert world.votes.shape[1] in {11, 12, 13}
         assert 0.25 < np.mean(world.votes == 0) < 0.65
