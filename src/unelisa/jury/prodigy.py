@@ -60,7 +60,7 @@ def _compare(record: Record, judge: Any, answer: str) -> Preference:
     sides = {side: name for name, side in take_object(record, "mapping").items()}
     if sides.keys() != {"accept", "reject"}:
         raise VotesError("'mapping' must name the output to accept and the one to reject")
-    names, said = [sides["accept"], sides["reject"]], [sides.get(answer)]
+    names, said = (sides["accept"], sides["reject"]), [sides.get(answer)]
     if "options" in record:  # of which one is chosen, by its name or its side
         said = [sides.get(str(one), one) for one in _list_chosen(record, answer)] or [None]
     if len(said) > 1 or said[0] not in (*names, None):

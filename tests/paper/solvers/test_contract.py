@@ -44,7 +44,6 @@ def check(name, problem):
 def test_the_optimality_conditions_hold(name, kind):
     for seed in range(3):
         check(name, naive_solver.hard_problem(kind, seed))
-        check(name, naive_solver.hard_problem(kind, seed, weighted=True))
         check(name, naive_solver.hard_problem(kind, seed, intercept=False))
 
 
@@ -66,15 +65,12 @@ def test_columns_as_rare_as_health_records(intercept):
 @given(
     kind=st.sampled_from(naive_solver.KINDS),
     seed=st.integers(0, 10**6),
-    weighted=st.booleans(),
     intercept=st.booleans(),
     size=st.sampled_from([1e-3, 1e-2, 0.1, 1.0]),
     tol=st.sampled_from([1e-3, 1e-5]),
 )
-def test_the_fast_solver_solves_any_problem_with_any_penalty(
-    kind, seed, weighted, intercept, size, tol
-):
-    problem = naive_solver.hard_problem(kind, seed, weighted, intercept)
+def test_the_fast_solver_solves_any_problem_with_any_penalty(kind, seed, intercept, size, tol):
+    problem = naive_solver.hard_problem(kind, seed, intercept)
     check("working_set", replace(problem, penalties=problem.penalties * size, tol=tol))
 
 
@@ -88,16 +84,7 @@ def test_the_minimum_is_the_same(name):
 
 
 @EVERY_SOLVER
-def test_items_count_by_their_weight_and_nothing_is_no_item(name):
-    problem = replace(naive_solver.hard_problem("abstaining", 3), tol=1e-6)
-    weights = np.where(np.arange(60) < 20, 2.0, 1.0)
-    doubled = np.asfortranarray(np.vstack([problem.votes, problem.votes[:20]]))
-    weighted = SOLVERS[name]().solve(replace(problem, item_weights=weights))
-    plain = SOLVERS[name]().solve(replace(problem, votes=doubled))
-    assert np.allclose(weighted.weights, plain.weights, atol=1e-4)
-    weights = np.array([2.0, 1, 1, 0, 1, 1, 1, 1])  # agreement 7 - 1 of 8
-    found = solve(name, PAIR, 0.2, item_weights=weights, fit_intercept=False)
-    assert found.weights[0, 1] == pytest.approx(np.arctanh(6 / 8 - 0.2), abs=1e-5)
+def test_no_items_and_no_voters(name):
     empty = L1Problem(np.empty((0, 3), np.int8, order="F"), np.ones(3))
     assert not SOLVERS[name]().solve(empty).weights.any()
     alone = L1Problem(np.array([[1], [-1], [1]], np.int8, order="F"), np.ones(1), tol=1e-6)
