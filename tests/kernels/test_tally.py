@@ -175,7 +175,6 @@ def test_lists_are_the_votes_item_by_item_with_voters_rising():
     assert voters.tolist() == [1, 2, 0, 2, 0]
     assert votes.tolist() == [1, -1, 1, 1, -1]
     assert (starts.dtype, voters.dtype, votes.dtype) == (np.int64, np.int32, np.int8)
-    values = [[0, 1, -1], [0, 0, 0], [1, 0, 1], [-1, 0, 0]]
     starts, voters, votes = lists_of(values, 1, 3)
     assert (starts.tolist(), voters.tolist(), votes.tolist()) == ([0, 0, 2], [0, 2], [1, 1])
     starts, voters, votes = lists_of(values, 2, 2)
