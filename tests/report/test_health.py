@@ -146,7 +146,10 @@ def test_numbers_of_few_patients_are_not_on_the_page(rules):
     page = health.render_rules(wide)
     assert "nearly all" in page
     assert f"{rules['patients'] - 4:,}" not in page
-    assert health.draw_nested(wide)["bars"][0]["width"] == health.draw_nested(rules)["bars"][0]["width"]
+    assert (
+        health.draw_nested(wide)["bars"][0]["width"]
+        == health.draw_nested(rules)["bars"][0]["width"]
+    )
     assert "rounded down to tens" in health.render_rules({**rules, "rounded": True})
     small = {**rules, "flagged": {**rules["flagged"], "drug": 3}}
     assert health.draw_shares(small)["cells"][6]["text"] == "few"
