@@ -10,7 +10,7 @@ from unelisa.analysis.confusions import measure_agreement
 from unelisa.analysis.judged import estimate_shares
 from unelisa.analysis.rate import estimate_rate
 from unelisa.errors import VotesWarning
-from unelisa.report.answer import MARGIN, list_figures, list_origin
+from unelisa.report.answer import MARGIN, advise, list_figures, list_origin
 from unelisa.report.page import render_report
 from unelisa.votes import Votes
 from unelisa.votes.blocks import WholeTable
@@ -327,3 +327,20 @@ def test_ties_go_to_the_side_with_more_votes():
     told = findings_of(MajorityVote().fit(votes), votes)["warnings"]
     assert "2 items tied, labeled with the most frequent of the tied classes." in told
     assert not any("positive" in one or "two classes" in one for one in told)
+
+
+@pytest.mark.parametrize(
+    ("found", "saved", "said"),
+    [
+        ({"reliable": False, "open_votes": 9}, "m.npz", "label some items by hand"),
+        ({"open_votes": 0}, "m.npz", "every voter has voted on every item; unelisa certify"),
+        ({"open_votes": 9, "next_votes": {"n": 0}}, "m.npz", "no single further vote is"),
+        ({"open_votes": 9, "next_votes": {"n": 3}}, "m.npz", "unelisa suggest m.npz VOTES"),
+        ({"open_votes": 9}, "", "--save model.npz keeps the model, for unelisa predict and"),
+        ({"open_votes": None}, "m.npz", "unelisa predict m.npz VOTES"),
+        ({"open_votes": None}, "", "--save model.npz keeps the model, for unelisa predict"),
+    ],
+)
+def test_what_to_do_next_follows_from_what_was_found(found, saved, said):
+    """The terminal named suggest where the page beside it had nothing worth buying."""
+    assert advise({"reliable": True, **found}, saved).startswith(said)

@@ -129,6 +129,25 @@ def list_checks(model: Aggregator, judged: Judged | None) -> list[str]:
     return checks
 
 
+def advise(findings: Mapping[str, Any], saved: str = "") -> str:
+    """Return what to do next; `saved` is the model's file, if there is one."""
+    if findings["reliable"] is False:
+        return "label some items by hand (unelisa review), then fit again with --gold gold.csv"
+    left, known = findings["open_votes"], findings.get("next_votes")
+    if left == 0 or (known and not known["n"]):
+        why = "no single further vote is expected to change a label"
+        if left == 0:
+            why = "every voter has voted on every item"
+        return f"{why}; unelisa certify says how many answers of your own guarantee the labels"
+    asked = "" if left is None else "suggest"
+    if saved and asked:
+        return f"unelisa suggest {saved} VOTES names the votes that would help most"
+    if saved:
+        return f"unelisa predict {saved} VOTES labels other items"
+    commands = "unelisa predict and unelisa suggest" if asked else "unelisa predict"
+    return f"--save model.npz keeps the model, for {commands}"
+
+
 def list_figures(findings: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return the figures at the top of the page: a value, what it is, and what qualifies it."""
     items, expected = findings["items"], findings["expected_accuracy"]
