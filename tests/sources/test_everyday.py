@@ -317,6 +317,13 @@ def test_lines_that_repeat_the_header_or_hold_nothing_are_left_out(tmp_path):
         assert votes.voters.tolist() == ["ann", "bob"]
 
 
+def test_an_empty_last_column_is_no_voter(tmp_path):
+    rows = [(item, *said, "") for item, said in SAID.items()]
+    assert read_votes(write(tmp_path, "item,ann,bob,", rows)).voters.tolist() == ["ann", "bob"]
+    rows[2] = (*rows[2][:3], "yes")
+    assert read_votes(write(tmp_path, "item,ann,bob,", rows)).n_voters == 3
+
+
 def test_items_without_names_may_have_no_votes(tmp_path):
     votes = read_votes(write(tmp_path, "ann,bob", [("yes", "no"), ("", ""), ("no", "no")]))
     assert votes.values.tolist() == [[1, -1], [0, 0], [-1, -1]]

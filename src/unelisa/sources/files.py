@@ -149,7 +149,7 @@ class TextTable:
     def peek(self) -> dict[str, list[str]]:
         """Return the first cells of every column, stripped."""
         rows = next(self.batches(self.header), None)
-        columns = [] if rows is None else [rows[:ROWS].column(k) for k in range(rows.num_columns)]
+        columns = [] if rows is None else rows[:ROWS].columns
         cells = ([str(cell).strip() for cell in column.to_pylist()] for column in columns)
         return dict(zip(self.header, cells, strict=False))
 

@@ -23,6 +23,7 @@ from unelisa.progress import show_progress
 from unelisa.sources.arrow import ArrowTable, pa
 from unelisa.sources.files import (
     DECIMAL,
+    ROWS,
     TextTable,
     check_readable,
     read_json_lines,
@@ -256,6 +257,9 @@ class VoteTable:
     def _split_columns(self, table: Any, item: str | None) -> tuple[str | None, list[str]]:
         """Return the column of items of a wide table, if any, and those of voters."""
         header = list(table.header)
+        last = table.peek().get("", "?") if header[-1] == "" else "?"
+        if len(last) < ROWS and not any(last):  # spreadsheets end their lines with empty cells
+            header.pop()
         if item is None:
             table.check_header()
             item = self._find_item(table, header)
