@@ -396,3 +396,11 @@ def test_a_headerless_file_of_few_rows_is_refused_without_its_cells(tmp_path):
     with pytest.raises(VotesError) as other:
         read_votes(path)
     assert "case" not in f"{refusal.value}{other.value}"
+
+
+def test_dates_are_no_votes(tmp_path):
+    rows = [(f"i{k // 2}", "ab"[k % 2], f"2024-05-{k + 1:02}", "yn"[k % 3 % 2]) for k in range(12)]
+    path = write(tmp_path, "item,voter,answer,seen_at", rows)
+    with pytest.raises(VotesError, match=r"column 'answer' holds dates, .*\(--vote\)"):
+        read_votes(path)
+    assert read_votes(path, vote="seen_at").classes == ("n", "y")

@@ -3,6 +3,7 @@
 Messages name columns, never cells.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import permutations
 from typing import Any
@@ -13,6 +14,7 @@ from unelisa.votes.frames import ITEM_NAMES, VOTE_NAMES, VOTER_NAMES, fold_name,
 ROWS, COLUMNS = 2000, 8  # that are looked at
 MOST_LABELS = 20
 LEAST_ROWS = 9
+DAY = re.compile(r"\d{4}-\d\d?-\d\d?(\D|$)|\d\d?[./]\d\d?[./]\d{4}(\D|$)")
 
 Cells = Mapping[str, Sequence[str]]  # by column
 
@@ -54,6 +56,15 @@ def find_roles(cells: Cells) -> dict[str, str]:
             if pairs >= 0.98 * n_rows and not _depends_on(cells[vote], cells[item]):
                 found.append((-known, kinds[vote], tuple(map(names.index, three)), three))
     return dict(zip(("item", "voter", "vote"), min(found)[-1], strict=True)) if found else {}
+
+
+def refuse_dates(classes: Sequence[Any], title: str) -> None:
+    """Raise `VotesError` where all labels, more than two, are days or moments."""
+    if len(classes) > 2 and all(DAY.match(str(label)) for label in classes):
+        raise VotesError(
+            f"column {title} holds dates, not votes; pass the name of the column of votes as vote "
+            "(--vote)"
+        )
 
 
 def _depends_on(labels: Sequence[str], items: Sequence[str]) -> bool:

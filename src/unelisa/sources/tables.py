@@ -30,7 +30,7 @@ from unelisa.sources.files import (
     read_workbook,
     reading,
 )
-from unelisa.sources.guesses import explain_table
+from unelisa.sources.guesses import explain_table, refuse_dates
 from unelisa.votes import Votes
 from unelisa.votes.assembly import (
     Assembled,
@@ -213,7 +213,9 @@ class VoteTable:
                 except VotesError as error:
                     raise explain_table(table.peek(), error) from None
             long = self._list_long(table, columns)
-            found = assemble_long(long, self.coding, table.call_columns(columns)[2])
+            said = table.call_columns(columns)[2]
+            found = assemble_long(long, self.coding, said)
+            refuse_dates(found.coding.classes, said)
             found = choose_long_voters(found, self.named, table.header)
             return Votes.of_assembled(found, self.named)
 
