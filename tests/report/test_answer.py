@@ -60,6 +60,8 @@ def test_where_votes_carry_no_truth_no_accuracy_is_shown():
     votes = Votes.of(rng.choice(np.array([-1, 1], dtype=np.int8), (300, 6)))
     findings = findings_of(fit_quietly(LatentIsing(), votes), votes)
     assert findings["expected_accuracy"] == {"share": None, "low": None, "high": None}
+    assert not any("informative" in figure["what"] for figure in list_figures(findings))
+    assert "informative" not in findings["answer"]
     assert [figure["value"] for figure in list_figures(findings)] == [
         "cannot be estimated",
         "0 of 6",

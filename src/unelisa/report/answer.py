@@ -45,7 +45,7 @@ def describe_answer(findings: Mapping[str, Any]) -> str:
 
 def _describe_crowd(findings: Mapping[str, Any]) -> str:
     crowd, among = findings["crowd"], []
-    role = "are informative" if crowd["consensus"] else "count"
+    role = "are informative" if _knows_informative(findings) else "count"
     who = f"{crowd['counted']} of {crowd['voters']} voters "
     who += "are experts" if crowd["selects"] else role
     if crowd["families"]:
@@ -56,6 +56,12 @@ def _describe_crowd(findings: Mapping[str, Any]) -> str:
         how = "votes reversed" if findings["by_class"] is None else "mostly wrong"
         among.append(f"{count_noun(crowd['contrarians'], 'contrarian')} ({how})")
     return who + (f", including {' and '.join(among)}" if among else "")
+
+
+def _knows_informative(findings: Mapping[str, Any]) -> bool:
+    """Return whether the voters who count are informative: of noise, no voter is."""
+    expected = findings["expected_accuracy"]
+    return findings["crowd"]["consensus"] and expected is not None and expected["share"] is not None
 
 
 def write_opening(findings: Mapping[str, Any]) -> str:
@@ -205,7 +211,7 @@ def _bounded(found: Mapping[str, Any], what: str) -> dict[str, str]:
 
 def _show_crowd(findings: Mapping[str, Any]) -> list[dict[str, str]]:
     crowd, who = findings["crowd"], "judge" if "jury" in findings else "voter"
-    role = f"informative {who}s" if crowd["consensus"] else f"{who}s that count"
+    role = f"informative {who}s" if _knows_informative(findings) else f"{who}s that count"
     role = "experts" if crowd["selects"] else role
     shown = [_figure(f"{crowd['counted']} of {crowd['voters']}", role)]
     if crowd["effective"] is not None:
