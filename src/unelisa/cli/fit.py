@@ -71,6 +71,6 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         reference = fitting.compare(model, judged, known, seconds, seed, jobs)
     findings = collect_findings(model, judged, reference, seconds, notes, show_items=show_items)
     source = ", ".join(path.name for path in votes)
-    fitting.write_outputs(outputs, model, judged, findings, run.force, source)
-    fitting.show_fit(run.screen(out), findings, outputs)
+    shown = fitting.write_outputs(outputs, model, judged, findings, run.force, source)
+    fitting.show_fit(run.screen(out), shown, outputs)
     options.end_strictly(strict, model)
