@@ -11,16 +11,27 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unelisa.errors import Hint, VotesError, VotesWarning, warn_user
-from unelisa.jury.grades import Choices, Failed, Named, Range, is_torn, name_grades, read_grade
+from unelisa.jury.grades import (
+    HIGHEST,
+    Choices,
+    Failed,
+    Named,
+    Range,
+    is_torn,
+    name_grades,
+    read_grade,
+)
 from unelisa.memory import refuse_beyond
 from unelisa.votes import Votes
 from unelisa.votes.assembly import LongVotes, assemble_long
 from unelisa.votes.coding import CodingChoice
 from unelisa.votes.columns import Column, Label, Names, spell_name
+from unelisa.votes.frames import find_similar_names, list_names
 
 VERDICT_BYTES, NAME_BYTES = 80, 300  # of memory at the peak, roughly: per verdict, per name
 CHECKED = 1 << 16  # verdicts between two checks of the memory
-MOST_SIGNS = 3  # distinct scores, such as -1, 0 and 1, of which one below 0 is usual
+MOST_SIGNS = 3  # other scores beside which -1 or 99 may be none
+SIGNS = (99.0, 999.0, 9999.0)
 MOST_FREE = 1 << 16  # distinct marks that are held; more are free text or cannot be grouped
 
 
@@ -280,6 +291,7 @@ class Panel:
     def finish(self, coding: CodingChoice, source: str) -> Jury:
         """Return the votes, with gold labels and systems."""
         self._refuse_none()
+        self._refuse_gold_scale()
         named = name_grades(self.grades, coding, self._cut, self._ranges)
         coding = named.coding
         distinct = list(dict.fromkeys(label for label in named.labels if label is not None))
@@ -290,6 +302,7 @@ class Panel:
         said = lookup[grades]
         if coding == "auto" and len(set(said[said >= 0].tolist())) < len(distinct) > 1:
             coding = tuple(sorted(distinct))  # gold labels name classes that nobody voted
+        self._refuse_other_gold(named, said)
         items = self.name_items()
         judged = _sort_names(items, rows), _sort_names(list(self._judges), judges)
         table = LongVotes(*judged, Column(distinct, said))
@@ -300,6 +313,25 @@ class Panel:
             message = "; ".join((error.message, *self.list_shared()))
             raise VotesError(message, *hints, **error.about) from None
         return self._complete(Votes.of_assembled(found), items, named, source)
+
+    def _refuse_gold_scale(self) -> None:
+        """Raise `VotesError` where gold labels are 0 and 1 and scores are not."""
+        grades = self.grades
+        gold = [x for x in map(grades.__getitem__, self._gold.values()) if isinstance(x, float)]
+        best = max((one.high for one in self._ranges.values()), default=0.0)
+        if gold and max(gold) <= 1 < best:
+            raise VotesError(
+                f"the gold labels are at most {max(gold):g} and scores go to {best:g}; write gold "
+                "labels as pass and fail, or on the scale of the scores"
+            )
+
+    def _refuse_other_gold(self, named: Named, said: Any) -> None:
+        """Raise `VotesError` where no gold label is one that a judge gave."""
+        gold = {named.labels[k] for k in self._gold.values()} - {None}
+        distinct = dict.fromkeys(label for label in named.labels if label is not None)
+        voted = {label for k, label in enumerate(distinct) if k in set(said.tolist())}
+        if len(gold) > 1 and not gold & voted:
+            raise VotesError("no gold label is one of the judges' labels; use one spelling of each")
 
     def _complete(self, votes: Votes, items: list[str], named: Named, source: str) -> Jury:
         voted, gold = set(self._rows[0].tolist()), {}
@@ -357,6 +389,7 @@ class Panel:
                 f"{repeated} scores repeat one of the same judge, and count once", VotesWarning
             )
         rows, judges, grades = (column[kept[first]] for column in (rows, judges, grades))
+        _tell_similar(self._judges)  # of votes, a model says so
         scores = np.array(self.grades, dtype=np.float64)[grades]
         return list(self._answers), list(self._judges), rows, judges, scores
 
@@ -373,12 +406,17 @@ class Panel:
         """Warn of judgments that failed or look so, and of items that two files share."""
         for told in self.list_shared() if shared else ():
             warn_user(told, VotesWarning)
-        scores = {grade for grade in self.grades if isinstance(grade, float)}
-        below = sorted(score for score in scores if score < 0)
-        if len(below) == 1 and len(scores) > MOST_SIGNS:
+        self._tell_names()
+        scores = sorted({grade for grade in self.grades if isinstance(grade, float)})
+        odd = [
+            x
+            for x, rest in ((scores[:1], scores[1:]), (scores[-1:], scores[:-1]))
+            if len(rest) >= MOST_SIGNS and _is_sign(x[0], rest)
+        ]
+        for (score,) in odd:
             warn_user(
-                f"{below[0]:g} is the only score below 0; if it stands for a judgment that failed, "
-                "leave it empty",
+                f"the score {score:g} is apart from all others; if it stands for a judgment that "
+                "failed, leave it empty",
                 VotesWarning,
             )
         if not self.failures:
@@ -389,6 +427,21 @@ class Panel:
             for (judge, why), count in self.failures.most_common(5)
         )
         warn_user(f"judgments that failed count as abstentions ({total}): {most}", VotesWarning)
+
+    def _tell_names(self) -> None:
+        """Warn of judges or systems who may be one, and of answers without a system."""
+        systems = dict.fromkeys(key.system for key in self._answers)
+        asked = [
+            {key.question for key in self._answers if bool(key.system) is known}
+            for known in (False, True)
+        ]
+        systems |= dict.fromkeys(name for row in self.preferences for name in row[2:4])
+        _tell_similar(systems)
+        _tell_similar(dict.fromkeys(row.judge for row in self.preferences))
+        if asked[0] & asked[1]:
+            warn_user(
+                "some answers have a system and others to the same questions none", VotesWarning
+            )
 
     def name_items(self) -> list[str]:
         """Return the answers' names: the item, with what else distinguishes two answers."""
@@ -403,6 +456,16 @@ class Panel:
         if len(set(names)) < len(names):
             raise VotesError("two items have the same name; rename one, or a system")
         return names
+
+
+def _tell_similar(names: Iterable[str]) -> None:
+    if alike := find_similar_names(list(names)):
+        warn_user(f"{list_names(alike)} may be the same; spell them alike", VotesWarning)
+
+
+def _is_sign(score: float, others: Sequence[float]) -> bool:
+    """Return whether a score may be no score, such as -1 or 99 beside 1 to 5."""
+    return score < 0 <= others[0] or (score in SIGNS and others[-1] <= HIGHEST)
 
 
 def _name_item(key: Key, several: bool, task: str) -> str:
