@@ -331,6 +331,17 @@ def test_failed_scores_abstain_aloud_and_authors_are_judges(tmp_path, said):
         assert said(path) == {("3", "y"): "fail"}
 
 
+def test_metrics_that_compute_are_checks(tmp_path):
+    path = tmp_path / "scores.jsonl"
+    scores = [{"name": "equals_metric", "value": 1.0}, {"name": "hallucination_metric", "value": 0}]
+    path.write_text(json.dumps({"id": 3, "feedback_scores": scores}))
+    jury = read_jury(path)
+    assert (jury.voters.tolist(), jury.checks) == (
+        ["hallucination_metric"],
+        {"equals_metric": (1, 1)},
+    )
+
+
 def test_a_jurys_score_alone_and_an_exported_trace(tmp_path, said):
     path = tmp_path / "scores.jsonl"
     path.write_text('{"id": "a", "metadata": {"judge_scores": {"strict": 1, "kind": 0}}}\n')

@@ -172,7 +172,7 @@ class Panel:
         """Add what a log says, or raise `VotesError`; an item may have no vote."""
         if isinstance(entry, Check):
             passed, n = self.checks.get(entry.name, (0, 0))
-            self.checks[entry.name] = passed + bool(entry.passed), n + 1
+            self.checks[entry.name] = passed + _is_passed(entry.passed), n + 1
         elif isinstance(entry, Preference):
             self._add_preference(entry)
         else:
@@ -461,6 +461,13 @@ class Panel:
 def _tell_similar(names: Iterable[str]) -> None:
     if alike := find_similar_names(list(names)):
         warn_user(f"{list_names(alike)} may be the same; spell them alike", VotesWarning)
+
+
+def _is_passed(value: Any) -> bool:
+    """Return whether the result of a check is a pass: true, 1 or a word for it, but not 0.5."""
+    if isinstance(value, str):
+        return value.strip().casefold() in ("yes", "1", "true", "pass", "passed", "correct")
+    return isinstance(value, bool | int | float) and value == 1
 
 
 def _is_sign(score: float, others: Sequence[float]) -> bool:
