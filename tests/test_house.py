@@ -13,16 +13,13 @@ LONGEST_WAY = 28  # modules; compiled kernels are not seen
 BANNED = {"utils", "helpers", "common", "manager", "handler"}
 
 
-def test_files_stay_under_500_lines():
+def test_files_and_bodies_stay_short():
     long = [
         path.name
         for path in (*SOURCES, *STUDIES)
         if len(path.read_text(encoding="utf-8").splitlines()) > 500
     ]
     assert not long
-
-
-def test_bodies_stay_under_40_lines():
     for path in (*SOURCES, *STUDIES):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef) and "kernels" not in path.parts:
@@ -30,9 +27,6 @@ def test_bodies_stay_under_40_lines():
                 body = node.body[1:] if has_words else node.body
                 length = (body[-1].end_lineno or 0) - body[0].lineno + 1
                 assert length <= 40, f"{path.name}: {node.name} has {length} lines"
-
-
-def test_names_say_what_they_hold():
     assert not {path.stem for path in SOURCES} & BANNED
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 
 import unelisa as ue
 from unelisa import progress
-from unelisa.progress import another, each, show_fit, show_fits_in, show_progress, until
+from unelisa.progress import each, show_fit, show_fits_in, show_progress, until
 from unelisa.simulation.designs import simulate_classes
 
 
@@ -70,8 +70,8 @@ def fit_steps() -> None:
             for _ in each("ab"):
                 pass
         with until(0.8):
-            for _ in range(3):
-                with another():
+            for share in (0.2, 0.36, 0.488):
+                with until(share):
                     pass
         with until(0.9):
             fit_within()
@@ -83,16 +83,12 @@ def fit_within() -> None:
 
 
 @pytest.mark.usefixtures("at_once")
-def test_stages_add_up():
+def test_stages_add_up_unless_one_fails():
     """Two halves of 40 %; three fifths of what is left up to 80 %; half of the rest up to 90 %."""
     seen = []
     with show_fits_in(seen.append):
         fit_steps()
     assert seen == [20, 40, 48, 54, 59, 80, 85, 90, 100]
-
-
-@pytest.mark.usefixtures("at_once")
-def test_a_stage_that_fails_is_not_done():
     seen = []
     with show_fits_in(seen.append), pytest.raises(ValueError, match="no"), show_fit("fitting"):
         with until(0.2):

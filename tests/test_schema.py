@@ -45,10 +45,12 @@ def right(classes: tuple[type[Any], type[Any]]) -> dict[str, Any]:
     return {"n": 3, "coins": np.full((2, 3), 0.5), "ties": ties, "rows": rows, "note": None}
 
 
-def test_what_is_declared_is_accepted(classes):
+def test_what_is_declared_is_accepted_under_unique_names(classes):
     crowd, _ = classes
     for note in (None, "a text"):
         assert check_parts(crowd(**{**right(classes), "note": note})) is None
+    names = [cls.__name__ for cls in SCHEMAS]
+    assert len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize(
@@ -77,16 +79,13 @@ def test_what_differs_is_named(field, value, classes):
         check_parts(crowd(**{**right(classes), field: value}))
 
 
-def test_sizes_hold_in_parts_and_are_their_own_among_equals(classes):
+def test_sizes_rules_and_lines_hold_in_parts(classes):
     crowd, ties = classes
     beyond = [ties(np.array([3]), np.ones(1))]
     unequal = [ties(np.array([1]), np.ones(2))]
     for wrong in (beyond, unequal):
         with pytest.raises(ModelError, match=r"holds Ties\.(first|weights)"):
             check_parts(crowd(**{**right(classes), "ties": wrong}))
-
-
-def test_rules_lines_and_what_is_missing(classes):
     crowd, _ = classes
     with pytest.raises(ModelError, match="parts do not fit each other"):
         check_parts(crowd(**{**right(classes), "note": "wrong"}))
@@ -94,8 +93,3 @@ def test_rules_lines_and_what_is_missing(classes):
         stored(x="finite[[")(object)
     with pytest.raises(ModelError, match="Crowd without absent"):
         check_parts(stored(absent="finite")(crowd)(**right(classes)))
-
-
-def test_names_of_stored_classes_are_unique():
-    names = [cls.__name__ for cls in SCHEMAS]
-    assert len(set(names)) == len(names)

@@ -1,6 +1,5 @@
 """scikit-learn's own checks on every estimator, and the manners that users rely on."""
 
-import pickle
 import warnings
 from typing import Any
 
@@ -130,7 +129,6 @@ def simulated():
 
 
 @ANY
-@pytest.mark.filterwarnings("ignore:the answer depends on")
 @pytest.mark.filterwarnings("ignore:.*hardly decided")  # the anchor of this test is nobody's expert
 def test_clone_keeps_the_settings_and_forgets_the_fit(cls, simulated):
     model = cls()
@@ -152,7 +150,13 @@ def test_parameters_are_set_by_name(cls):
         model.set_params(nonsense=1)
 
 
-def test_experts_then_dawid_skene_in_a_pipeline(simulated):
+def test_a_selector_gives_frames_and_stands_before_dawid_skene_in_a_pipeline(simulated):
+    frame = pd.DataFrame(simulated.votes.values, columns=[f"w{s}" for s in range(25)])
+    selector = ExpertSelector(random_state=0).set_output(transform="pandas")
+    kept = selector.fit_transform(frame)
+    assert isinstance(kept, pd.DataFrame)
+    assert list(kept) == [f"w{s}" for s in simulated.experts]
+    assert list(kept) == selector.get_feature_names_out().tolist()
     values = simulated.votes.values
     pipeline = make_pipeline(ExpertSelector(random_state=0), DawidSkene(random_state=0))
     pipeline.fit(values)
@@ -164,28 +168,7 @@ def test_experts_then_dawid_skene_in_a_pipeline(simulated):
     )
 
 
-def test_a_selector_gives_frames_where_asked(simulated):
-    frame = pd.DataFrame(simulated.votes.values, columns=[f"w{s}" for s in range(25)])
-    selector = ExpertSelector(random_state=0).set_output(transform="pandas")
-    kept = selector.fit_transform(frame)
-    assert isinstance(kept, pd.DataFrame)
-    assert list(kept) == [f"w{s}" for s in simulated.experts]
-    assert list(kept) == selector.get_feature_names_out().tolist()
-
-
-@ANY
-@pytest.mark.filterwarnings("ignore:the answer depends on")
-def test_a_fitted_model_survives_pickling(cls, simulated):
-    model = cls().fit(simulated.votes)
-    twin = pickle.loads(pickle.dumps(model))  # noqa: S301
-    for method in ("decision_function", "predict", "predict_proba", "transform"):
-        if hasattr(model, method):
-            first, second = (getattr(m, method)(simulated.votes.values) for m in (model, twin))
-            assert np.array_equal(first, second)
-
-
 @pytest.mark.parametrize("cls", AGGREGATORS.values())
-@pytest.mark.filterwarnings("ignore:the answer depends on")
 def test_scorers_find_the_score(cls, simulated):
     """`roc_auc` asks classifiers only for their decision function."""
     scores = cross_val_score(

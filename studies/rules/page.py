@@ -8,7 +8,7 @@ from studies.markdown import DASH, group_by, join_blocks, markdown_table, share
 from studies.records import Json
 from studies.rules.runs import CHARTS, FEW_CHARTS, PARTS
 from studies.rules.worlds import PATIENTS
-from unelisa.ehr.rules.evaluation import MOST_DOUBTFUL, QUANTITIES, WIDEST
+from unelisa.ehr.rules.evaluation import QUANTITIES, WIDEST
 
 _TITLES = {"ppv": "PPV", "npv": "NPV"}
 AIMS = {"sensitivity": 0.05, "specificity": 0.02, "ppv": 0.10}
@@ -21,12 +21,10 @@ estimates are compared with the truth of simulated diseases, among {patients:,} 
 
 {diseases}
 
-At each prevalence there are three separate rules, three nested ones, and six. The judges and the
-limits beyond which nothing is estimated (an interval wider than {sensitivity} for sensitivity and
-{other} for the others; sensitivity, if the other features allow more than {doubtful:.0%} of the
-patients whom the anchors show to be non-cases) were chosen on seeds {choosing}; the tables show
-seeds {reporting}, which played no part in any choice. The archive `docs/study/rules.json` has the
-three sets of rules one by one.
+At each prevalence there are three separate rules, three nested ones, and six. The judges, what
+they allow for, and the limit beyond which nothing is estimated (an interval wider than {widest})
+were chosen on seeds {choosing} and below; the tables show seeds {reporting}, which played no part
+in any choice. The archive `docs/study/rules.json` has the three sets of rules one by one.
 
 ```
 unelisa reproduce rules --from docs/study/rules.json --out docs    # from the stored numbers
@@ -78,9 +76,7 @@ def render_rules(archive: Json) -> str:
     introduction = _INTRODUCTION.format(
         diseases="\n".join(f"- *{k}*, {x}." for k, x in _DISEASES.items() if k in shown),
         patients=PATIENTS,
-        sensitivity=share(WIDEST[0], 2),
-        other=share(WIDEST[1], 1),
-        doubtful=MOST_DOUBTFUL,
+        widest=share(WIDEST, 1),
         choosing=PARTS["choosing"].replace("-", " to "),
         reporting=PARTS["reporting"].replace("-", " to "),
     )

@@ -28,7 +28,7 @@ from unelisa.errors import UnelisaWarning
 from unelisa.kernels.threads import one_blas_thread
 
 CHARTS, FEW_CHARTS = 100, 50
-PARTS = {"choosing": "100-104", "reporting": "900-909"}  # the seeds of each
+PARTS = {"choosing": "300-309", "reporting": "1000-1009"}  # the seeds of each
 Floats = NDArray[np.float64]
 STAMP = stamp_with(f"{__name__}:run_world")
 _DIGITS = 5

@@ -8,24 +8,8 @@ import pytest
 from sklearn.base import clone, is_classifier
 
 import unelisa as ue
-from unelisa.aggregators import (
-    Aggregator,
-    DawidSkene,
-    LatentIsing,
-    MajorityVote,
-    OneVsRest,
-    OrientedAggregator,
-    PosteriorAggregator,
-    StackedRBM,
-    UnElisa,
-)
-from unelisa.aggregators.base import (
-    as_chances,
-    describe_votes,
-    idle_reason,
-    name_classes,
-    pick_classes,
-)
+from unelisa import aggregators
+from unelisa.aggregators import base
 from unelisa.aggregators.latent_ising import CONTRADICTION, read_sides
 from unelisa.aggregators.orientation import find_voter, is_upside_down, pool_votes
 from unelisa.aggregators.tables import tabulate_confusions
@@ -38,7 +22,7 @@ VALUES = np.array([[1, 1, 0], [1, -1, 1], [-1, -1, 0], [1, 0, -1]])
 TABLE = Votes.of(VALUES, coding="pm1")
 
 
-class Trusting(PosteriorAggregator):
+class Trusting(aggregators.PosteriorAggregator):
     """Believes the first voter, or its opposite."""
 
     def __init__(self, sign=1.0, orient="majority"):
@@ -53,7 +37,7 @@ class Trusting(PosteriorAggregator):
         return 2.0 * votes.values[:, 0] * self.weights_[0]
 
 
-def test_the_log_odds_is_the_probability():
+def test_the_log_odds_is_the_probability_and_ties_go_first():
     model = Trusting().fit(TABLE)
     yes = 1 / (1 + np.exp(-2.0))
     expected = [[1 - yes, yes], [1 - yes, yes], [yes, 1 - yes], [1 - yes, yes]]
@@ -61,17 +45,28 @@ def test_the_log_odds_is_the_probability():
     assert model.fit_predict_proba(TABLE) == pytest.approx(np.array(expected))
     assert model.fit_predict(TABLE).tolist() == [1, 1, -1, 1]
     assert model.score(TABLE, [1, 1, 1, 1]) == 0.75
+    scores = np.array([[0.1, 0.3, 0.3 + 1e-15], [0.5, 0.2, 0.3], [0.0, 0.0, 0.0]])
+    assert base.pick_classes(scores).tolist() == [1, 0, 0]
+    assert base.name_classes(scores, np.array(["a", "b", "c"])).tolist() == ["b", "a", "a"]
+    assert base.name_classes(np.array([-0.1, 0.0]), np.array(["no", "yes"])).tolist() == [
+        "no",
+        "yes",
+    ]
+    scores = np.array([[-1000.0, 0.0, -2.0], [3.0, 3.0, 3.0]])
+    chances = base.as_chances(scores)
+    assert chances.sum(axis=1) == pytest.approx([1.0, 1.0])
+    assert chances[1] == pytest.approx([1 / 3] * 3)
+    odds = np.array([-2.0, 0.5])
+    two = base.as_chances(np.column_stack([np.zeros(2), odds]))
+    assert two == pytest.approx(base.as_chances(odds))
 
 
 @pytest.mark.filterwarnings("ignore:.*hardly decided")
-def test_orientation_turns_the_model_around():
+def test_orientation_turns_the_model_around_and_many_who_know_nothing_do_not():
     assert Trusting(sign=-1.0).fit(TABLE).weights_[0] == 1.0  # more voters right than wrong
     assert Trusting(orient="v1").fit(TABLE).weights_[0] == 1.0  # they mostly agree
     gold = [-1, None, 1, None]
     assert Trusting().fit(TABLE, gold).weights_[0] == -1.0
-
-
-def test_many_who_know_nothing_do_not_outvote_a_few_who_know():
     merits = np.array([0.9, 0.8, -0.05, -0.04, -0.06, -0.02])
     assert pool_votes(merits) == pytest.approx([0.81 + 0.64 - 0.0081], abs=1e-12)
     assert pool_votes(-merits)[0] < 0
@@ -101,7 +96,13 @@ def test_voters_are_told_apart_in_a_table():
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
 @pytest.mark.parametrize("empty", [1, 100])
 @pytest.mark.parametrize(
-    "estimator", [LatentIsing(), OneVsRest(UnElisa()), StackedRBM(), DawidSkene()]
+    "estimator",
+    [
+        aggregators.LatentIsing(),
+        aggregators.OneVsRest(aggregators.UnElisa()),
+        aggregators.StackedRBM(),
+        aggregators.DawidSkene(),
+    ],
 )
 def test_items_without_votes_change_nothing(estimator, empty):
     rng = np.random.default_rng(0)
@@ -123,36 +124,16 @@ def test_items_without_votes_change_nothing(estimator, empty):
     assert with_empty.voters_.coverage[0] == pytest.approx(200 / (200 + empty))
 
 
-def test_only_log_odds_give_probabilities():
-    assert not hasattr(OrientedAggregator(), "predict_proba")
-    assert is_classifier(MajorityVote())
+def test_only_log_odds_give_probabilities_and_the_score_counts_known_items():
+    assert not hasattr(aggregators.OrientedAggregator(), "predict_proba")
+    assert is_classifier(aggregators.MajorityVote())
     with pytest.raises(NotImplementedError):
-        Aggregator().fit(TABLE)
-
-
-def test_the_score_counts_items_with_a_known_label_only():
+        aggregators.Aggregator().fit(TABLE)
     votes = Votes.of([["y", "y"], ["n", "n"], ["n", "n"]])
-    model = MajorityVote().fit(votes)
+    model = aggregators.MajorityVote().fit(votes)
     assert model.score(votes, ["y", None, "y"]) == 0.5
     with pytest.raises(VotesError, match="other than the two declared ones"):
         model.score(votes, [1, -1, 1])
-
-
-def test_the_first_of_tied_classes_is_picked_whatever_the_rounding():
-    scores = np.array([[0.1, 0.3, 0.3 + 1e-15], [0.5, 0.2, 0.3], [0.0, 0.0, 0.0]])
-    assert pick_classes(scores).tolist() == [1, 0, 0]
-    assert name_classes(scores, np.array(["a", "b", "c"])).tolist() == ["b", "a", "a"]
-    assert name_classes(np.array([-0.1, 0.0]), np.array(["no", "yes"])).tolist() == ["no", "yes"]
-
-
-def test_probabilities_add_up():
-    scores = np.array([[-1000.0, 0.0, -2.0], [3.0, 3.0, 3.0]])
-    chances = as_chances(scores)
-    assert chances.sum(axis=1) == pytest.approx([1.0, 1.0])
-    assert chances[1] == pytest.approx([1 / 3] * 3)
-    odds = np.array([-2.0, 0.5])
-    two = as_chances(np.column_stack([np.zeros(2), odds]))
-    assert two == pytest.approx(as_chances(odds))
 
 
 THREE = [["a", "b", None], ["c", "c", None], ["a", "a", "b"], ["a", None, None]]
@@ -174,12 +155,12 @@ BORED, SILENT = "it always gave the same vote", "it never voted"
     ids=["two classes", "three classes", "nobody meets"],
 )
 def test_votes_are_described_by_hand(votes, counts, overlaps, conflicts, idle):
-    told = describe_votes(votes)
+    told = base.describe_votes(votes)
     assert told["votes"].tolist() == counts
     assert told["coverage"].tolist() == [count / len(votes) for count in counts]
     assert told["overlaps"].tolist() == overlaps
     assert told["conflicts"].tolist() == conflicts
-    assert [idle_reason(votes, s) for s in range(3)] == idle
+    assert base.list_idle(votes) == idle
 
 
 @pytest.fixture(scope="module")
@@ -190,43 +171,47 @@ def model():
     return ue.LatentIsing().fit(np.where(right, truth[:, None], -truth[:, None]))
 
 
-def test_the_main_columns_are_printed_the_least_accurate_first(model):
+def test_the_table_and_summary_say_the_least_accurate_first(model):
     shown = repr(model.voters_).splitlines()
     assert shown[0].split() == ["voter", "verdict", "accuracy", "low", "high", "votes"]
     assert [line.split()[1] for line in (shown[1], shown[5])] == ["v1", "v0"]
     assert shown[-1].endswith("voters_full_")
     assert "low" in model.voters_._repr_html_()
-
-
-def test_all_columns_are_there_by_name(model):
     table = model.voters_
     wanted = ["voter", "verdict", "family", "accuracy", "accuracy_low", "accuracy_high"]
     assert type(table[wanted]) is pd.DataFrame
     assert list(table.columns) == list(model.voters_full_.columns)
     assert np.all(table.npv_low <= table.npv)
     assert list(table.voter) == ["v0", "v1", "v2", "v3", "v4"]
+    shown = str(model.summary())
+    assert [line[:14].strip() for line in shown.splitlines()] == [
+        *("Model", "Trust", "Classes", "Worst voters", "Next")
+    ]
+    assert "expected accuracy" in shown
+    assert shown.index("v1 (") < shown.index("v3 (")
+    coins = np.random.default_rng(0).choice([-1, 1], (90, 4))
+    doubted = ue.MajorityVote().fit(pd.DataFrame(coins, columns=["<b>", *"xyz"])).summary()
+    assert "the labels cannot be relied on: " in repr(doubted)
+    assert "<b>" not in doubted._repr_html_()
+    assert repr(model).startswith("<LatentIsing(): 2 classes, ")
+    assert repr(ue.LatentIsing()) == "LatentIsing()"
+    assert "v1" not in repr(model)
 
 
-def test_what_cannot_be_told_is_said():
+def test_what_cannot_be_told_is_said_or_not_printed():
     model = ue.LatentIsing().fit([[1, 1], [-1, -1], [1, -1], [1, 1]])
     assert repr(model.voters_).count("unknown") == 2
-
-
-def test_methods_without_accuracies_print_what_they_have():
     model = ue.MajorityVote().fit([[1, 1, -1], [-1, -1, 1]])
     assert repr(model.voters_) == repr(model.voters_full_)
 
 
-def test_confusions_are_one_row_per_voter_and_pair_of_classes():
+def test_confusions_are_rows_of_voters_and_pairs_of_classes():
     model = ue.MajorityVote().fit([["a", "b"], ["c", "a"], ["b", "b"]])
     tables = np.arange(18.0).reshape(2, 3, 3)
     table = tabulate_confusions(model, tables, np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
     assert list(table) == ["voter", "said", "meant", "probability", "votes"]
     row = table[(table.voter == "v1") & (table.meant == "b") & (table.said == "c")]
     assert row[["probability", "votes"]].to_numpy().tolist() == [[tables[1, 1, 2], 5.0]]
-
-
-def test_two_coins_are_confusions_too():
     rng = np.random.default_rng(0)
     truth = rng.choice([-1, 1], 300)
     votes = np.where(rng.random((300, 5)) < 0.8, truth[:, None], -truth[:, None])
@@ -249,25 +234,6 @@ def test_every_label_says_where_it_comes_from():
     assert table["probability"].isna().tolist() == [True, False, False, True, False, True]
 
 
-def test_the_summary_says_trust_classes_worst_voters_and_what_is_next(model):
-    shown = str(model.summary())
-    assert [line[:14].strip() for line in shown.splitlines()] == [
-        *("Model", "Trust", "Classes", "Worst voters", "Next")
-    ]
-    assert "expected accuracy" in shown
-    assert shown.index("v1 (") < shown.index("v3 (")
-    coins = np.random.default_rng(0).choice([-1, 1], (90, 4))
-    doubted = ue.MajorityVote().fit(pd.DataFrame(coins, columns=["<b>", *"xyz"])).summary()
-    assert "the labels cannot be relied on: " in repr(doubted)
-    assert "<b>" not in doubted._repr_html_()
-
-
-def test_a_fitted_model_says_what_it_found_without_names(model):
-    assert repr(model).startswith("<LatentIsing(): 2 classes, ")
-    assert repr(ue.LatentIsing()) == "LatentIsing()"
-    assert "v1" not in repr(model)
-
-
 VOTES = Votes.of(np.array([[1, -1, 1], [1, -1, 1], [-1, 1, 1]]))
 SCORES = np.array([1.0, 1.0, -1.0])
 
@@ -281,11 +247,14 @@ def test_majority_counts_sides_then_weighs_them(weights, upside_down):
     assert is_upside_down("majority", VOTES, SCORES, weights) is upside_down
 
 
-def test_an_anchor_is_right_more_often_than_wrong():
+def test_an_anchor_is_right_more_often_than_wrong_and_a_silent_one_is_pointed_out():
     weights = np.array([1.0, -1.0, 0.0])
     votes, scores = VOTES.take_items([0, 1, 2] * 2), np.tile(SCORES, 2)
     assert not is_upside_down(0, votes, scores, weights)
     assert is_upside_down("v1", votes, scores, weights)
+    silent = Votes.of(np.array([[1, 0], [-1, 0], [1, 0]]), coding="pm1")
+    with pytest.warns(VotesWarning, match="no votes of the anchor can be used"):
+        assert not is_upside_down("v1", silent, SCORES, np.array([1.0, 0.0]))
 
 
 @pytest.mark.filterwarnings("ignore:1 of 1 gold labels")
@@ -318,12 +287,6 @@ def test_thin_gold_is_pointed_out(agree, differ, told):
             assert settle() is (differ > agree)
 
 
-def test_an_anchor_who_says_nothing_is_pointed_out():
-    silent = Votes.of(np.array([[1, 0], [-1, 0], [1, 0]]), coding="pm1")
-    with pytest.warns(VotesWarning, match="no votes of the anchor can be used"):
-        assert not is_upside_down("v1", silent, SCORES, np.array([1.0, 0.0]))
-
-
 def test_voters_are_found_by_name_or_index():
     assert find_voter(VOTES.voters, "v2") == 2
     assert find_voter(VOTES.voters, -1) == 2
@@ -340,9 +303,9 @@ def test_an_anchor_turns_the_reading_around():
     right[:, 5] = ~right[:, 5]  # the anchor is against the others
     votes = Votes.of(np.where(right, truth[:, None], -truth[:, None]), coding="pm1")
     ballots, nothing = list_ballots(votes.blocks), np.zeros(300)
-    by_majority = read_sides(votes, ballots, nothing, LatentIsing())
-    by_anchor = read_sides(votes, ballots, nothing, LatentIsing(orient=5))
+    by_majority = read_sides(votes, ballots, nothing, aggregators.LatentIsing())
+    by_anchor = read_sides(votes, ballots, nothing, aggregators.LatentIsing(orient=5))
     assert np.mean((by_majority.score(ballots) > 0) == (truth > 0)) > 0.9
     assert np.mean((by_anchor.score(ballots) > 0) == (truth < 0)) > 0.9
-    against = read_sides(votes, ballots, truth.astype(float), LatentIsing(orient=5))
+    against = read_sides(votes, ballots, truth.astype(float), aggregators.LatentIsing(orient=5))
     assert CONTRADICTION in {reason.text for reason in against.reasons}

@@ -7,20 +7,10 @@ import pytest
 from scipy.optimize import approx_fprime, minimize
 from scipy.special import expit
 
-from unelisa.aggregators import DawidSkene, LogLinear, StackedRBM
+from unelisa.aggregators import DawidSkene, LogLinear, StackedRBM, stacked_rbm
 from unelisa.aggregators.confusions import FullTables, estimate_confusions, list_expected
 from unelisa.aggregators.log_linear import Terms, measure_fit
-from unelisa.aggregators.stacked_rbm import (
-    Layer,
-    as_layer,
-    climb,
-    count_units,
-    draw_states,
-    expect_votes,
-    find_sign,
-    finish_top,
-)
-from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError
+from unelisa.errors import ConvergenceWarning, ExpertsWarning, ModelError, ReliabilityWarning
 from unelisa.votes import Votes
 from unelisa.votes.ballots import list_ballots
 
@@ -52,7 +42,7 @@ def terms():
     return Terms(0.3, rng.normal(0, 0.4, 4), rng.normal(0.3, 0.4, 4), pairs + pairs.T)
 
 
-def test_the_pseudo_likelihood_is_that_of_the_joint_table(terms):
+def test_the_pseudo_likelihood_is_that_of_the_joint_table_with_its_gradient(terms):
     """Naive: conditionals of the votes from the table with the truth summed out."""
     states, table = joint_table(terms, 4)
     marginal = np.exp(np.logaddexp(table[0], table[1]))
@@ -67,9 +57,6 @@ def test_the_pseudo_likelihood_is_that_of_the_joint_table(terms):
     vector = terms.pack()
     price = vector @ vector / 2
     assert -measure_fit(vector, *rows, 1.0)[0] * len(states) == pytest.approx(total - price)
-
-
-def test_the_gradient_is_that_of_the_value(terms):
     values = np.random.default_rng(0).integers(-1, 2, (40, 4)).astype(np.int8)
     rows = values, np.ones(40)
     numeric = approx_fprime(terms.pack(), lambda x: measure_fit(x, *rows, 3.0)[0], 1e-7)
@@ -126,8 +113,14 @@ def test_it_finds_who_depends_on_whom():
     assert "strongest tie" in model.voters_.reason[4]
 
 
-@pytest.mark.filterwarnings("ignore:the answer depends on a tie")
-def test_many_voters_are_refused_with_the_reason():
+def test_few_voters_many_voters_and_limits():
+    for cls in (LogLinear, StackedRBM):
+        with pytest.warns(ExpertsWarning, match="fewer than three"):
+            cls().fit([[1, 1], [-1, 1], [-1, -1]])
+    with pytest.warns(ConvergenceWarning, match="did not converge"):
+        LogLinear(max_iter=2, random_state=0).fit(draw_pairs(200)[0])
+    with pytest.raises(ModelError, match="ridge"):
+        LogLinear(-1.0).fit(draw_pairs(20)[0])
     values = np.random.default_rng(0).choice([-1, 1], (40, 30))
     with pytest.raises(ModelError, match="at most 25 voters who vary, found 30"):
         LogLinear().fit(values)
@@ -137,54 +130,51 @@ def test_many_voters_are_refused_with_the_reason():
     assert not model.weights_[20:].any()
 
 
-def test_few_voters_and_limits():
-    for cls in (LogLinear, StackedRBM):
-        with pytest.warns(ExpertsWarning, match="fewer than three"):
-            cls().fit([[1, 1], [-1, 1], [-1, -1]])
-    with pytest.warns(ConvergenceWarning, match="did not converge"):
-        LogLinear(max_iter=2, random_state=0).fit(draw_pairs(200)[0])
-    with pytest.raises(ModelError, match="ridge"):
-        LogLinear(-1.0).fit(draw_pairs(20)[0])
-
-
-def test_one_hidden_unit_is_dawid_skene(crowd):
+def test_one_unit_is_dawid_skene_and_a_weak_start_leaves_the_middle(crowd):
     """The lemma: P(h = 1 | v) of that machine is Dawid and Skene's posterior."""
     votes, _ = crowd
     model = DawidSkene(random_state=0).fit(votes)
-    layer = as_layer(model.coins_, model.prevalence_)
-    chances = climb((votes.values > 0).astype(float), [layer])[:, 0]
+    layer = stacked_rbm.as_layer(model.coins_, model.prevalence_)
+    chances = stacked_rbm.climb((votes.values > 0).astype(float), [layer])[:, 0]
     assert chances == pytest.approx(model.predict_proba(votes)[:, 1])
-
-
-def test_training_one_unit_ends_at_dawid_skenes_optimum(crowd):
     votes, truth = crowd
     rbm = StackedRBM(hidden=(1,)).fit(votes)
     model = DawidSkene(random_state=0).fit(votes)
     assert rbm.hidden_sizes_ == [1]
     assert abs(rbm.score(votes, truth) - model.score(votes, truth)) <= 0.01
     assert rbm.decision_function(votes) == pytest.approx(model.decision_function(votes), abs=0.05)
+    rng = np.random.default_rng(0)
+    states = stacked_rbm.draw_states(
+        np.where(rng.random((3000, 1)) < 0.5, 0.8, 0.2) * np.ones(6), rng
+    )
+    layer = stacked_rbm.finish_top(states, stacked_rbm.Layer(np.full((1, 6), 1e-6), np.zeros(1)))
+    assert np.abs(layer.weights - 2 * np.log(4)).max() < 0.5
+    assert expit(layer.bias[0] + layer.weights.sum()) > 0.95
 
 
-def test_the_rule_for_the_number_of_units():
-    assert count_units(np.diag([1.0, 0, 0])) == 1
-    assert count_units(np.diag([1.0, 1, 1, 1])) == 4
-    assert count_units(np.diag([90.0, 5, 4, 1])) == 3  # 95 % is not more than 95 %
-    assert count_units(np.zeros((3, 3))) == 1
+def test_the_rules_for_the_number_of_units_and_the_sign():
+    assert stacked_rbm.count_units(np.diag([1.0, 0, 0])) == 1
+    assert stacked_rbm.count_units(np.diag([1.0, 1, 1, 1])) == 4
+    assert stacked_rbm.count_units(np.diag([90.0, 5, 4, 1])) == 3  # 95 % is not more than 95 %
+    assert stacked_rbm.count_units(np.zeros((3, 3))) == 1
+    uneven, skewed = np.array([[1, 1, -1]]), np.array([[1, 1], [-1, 0], [0, -1]])
+    even = np.array([[1, 1], [-1, -1]])
+    assert (stacked_rbm.find_sign(uneven), stacked_rbm.find_sign(-uneven)) == (1, -1)
+    assert (stacked_rbm.find_sign(skewed), stacked_rbm.find_sign(-skewed)) == (1, -1)
+    assert (stacked_rbm.find_sign(even), stacked_rbm.find_sign(-even)) == (1, 1)
 
 
-@pytest.mark.filterwarnings("ignore:the answer depends on chance")
-def test_units_follow_the_groups_of_voters(grouped):
+def test_units_are_counted_given_and_told_where_chance_decides(grouped):
     """Four groups of five voters that share a latent variable: four units, then one."""
     values, truth, _ = grouped
     model = StackedRBM(random_state=0).fit(values)
     assert model.hidden_sizes_[-1] == 1
     assert 3 <= model.hidden_sizes_[0] <= 5
     assert model.score(values, truth) > 0.8
-
-
-@pytest.mark.filterwarnings("ignore:the answer depends on chance")
-def test_sizes_may_be_given(grouped):
-    values, truth, _ = grouped
+    with pytest.warns(ReliabilityWarning, match="depends on chance: .* label .*% of the items"):
+        model = StackedRBM(random_state=0).fit(grouped[0])
+    assert not model.reliable_
+    assert "depends on chance" in model.reliability_reason_
     model = StackedRBM(hidden=(4, 1), random_state=0).fit(values)
     assert model.hidden_sizes_ == [4, 1]
     assert [weights.shape for weights in model.layer_weights_] == [(4, 20), (1, 4)]
@@ -201,31 +191,8 @@ def test_a_missing_vote_is_filled_with_its_expectation_by_hand():
     votes = np.array([[1, 0], [0, 0], [-1, 1]], dtype=np.int8)
     # one yes of a voter with both coins at .8 says .8; then .8 * .6 + .2 * .4
     expected = np.array([[1, 0.56], [0.5, 0.5], [0, 1]])
-    assert expect_votes(votes, *coins) == pytest.approx(expected)
-    drawn = draw_states(np.tile(expected[:1], (4000, 1)), np.random.default_rng(0))
+    assert stacked_rbm.expect_votes(votes, *coins) == pytest.approx(expected)
+    drawn = stacked_rbm.draw_states(np.tile(expected[:1], (4000, 1)), np.random.default_rng(0))
     assert drawn.dtype == np.int8
     assert np.array_equal(drawn[:, 0], np.ones(4000))
     assert np.mean(drawn[:, 1] > 0) == pytest.approx(0.56, abs=0.03)
-
-
-def test_the_sign_turns_with_the_votes():
-    uneven, skewed = np.array([[1, 1, -1]]), np.array([[1, 1], [-1, 0], [0, -1]])
-    even = np.array([[1, 1], [-1, -1]])
-    assert (find_sign(uneven), find_sign(-uneven)) == (1, -1)
-    assert (find_sign(skewed), find_sign(-skewed)) == (1, -1)
-    assert (find_sign(even), find_sign(-even)) == (1, 1)
-
-
-def test_an_answer_that_depends_on_chance_is_told(grouped):
-    with pytest.warns(ExpertsWarning, match="depends on chance: .* label .*% of the items"):
-        model = StackedRBM(random_state=0).fit(grouped[0])
-    assert not model.reliable_
-    assert "depends on chance" in model.reliability_reason_
-
-
-def test_a_weak_start_still_leaves_the_middle():
-    rng = np.random.default_rng(0)
-    states = draw_states(np.where(rng.random((3000, 1)) < 0.5, 0.8, 0.2) * np.ones(6), rng)
-    layer = finish_top(states, Layer(np.full((1, 6), 1e-6), np.zeros(1)))
-    assert np.abs(layer.weights - 2 * np.log(4)).max() < 0.5
-    assert expit(layer.bias[0] + layer.weights.sum()) > 0.95

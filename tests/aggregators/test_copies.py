@@ -54,7 +54,7 @@ def test_effective_judges_and_chances_stay(panel, judge, times):
     assert len(model.fields_) == len(model.standard_errors_) == len(rows)
 
 
-def test_a_copy_is_stored_as_one(panel, tmp_path):
+def test_a_copy_is_stored_as_one_and_not_asked(panel, tmp_path):
     values, once = panel
     votes = name(repeat(values, 0, 2), extra=1)
     model = LatentIsing().fit(votes)
@@ -62,9 +62,6 @@ def test_a_copy_is_stored_as_one(panel, tmp_path):
     kept = load(tmp_path / "model.npz")
     assert kept.families_ == model.families_
     assert np.allclose(estimate_rate(kept, votes), estimate_rate(once, name(values)))
-
-
-def test_a_copy_is_not_asked(panel):
     values, _ = panel
     some = repeat(values, 1, 2)
     some[:100, [1, -1]] = 0
@@ -74,14 +71,11 @@ def test_a_copy_is_not_asked(panel):
     assert "j1" in set(asked["voter"])
 
 
-def test_two_judges_of_whom_one_is_there_twice_are_two():
+def test_copies_of_two_judges_or_of_more_classes_count_once():
     values = repeat(make_panel()[:, :2], 0, 2)
     model = LatentIsing().fit(name(values, extra=1))
     assert not model.reliable_
     assert model.effective_voters_ <= 2
-
-
-def test_more_than_two_classes():
     crowd = simulate_classes(n_classes=3, n_voters=6, n_items=300, random_state=0)
     values = crowd.votes.values
     classes = tuple(crowd.votes.classes)

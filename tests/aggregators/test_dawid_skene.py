@@ -11,22 +11,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.special import expit, logit
 
 from unelisa.aggregators import DawidSkene, OneCoinDawidSkene, confusions
-from unelisa.aggregators.confusions import (
-    Confusions,
-    FullTables,
-    OneReliability,
-    estimate_confusions,
-    find_fits,
-    keep_classes,
-    list_expected,
-    score_classes,
-    score_two,
-    spread_errors,
-    start_at,
-    start_from,
-)
 from unelisa.errors import ExpertsWarning, VotesWarning
-from unelisa.kernels import tally as kernels
 from unelisa.paper.em import estimate_reliability, list_starts
 from unelisa.votes import Votes
 from unelisa.votes.ballots import list_ballots
@@ -40,17 +25,17 @@ small_votes = arrays(np.int8, (6, 4), elements=st.sampled_from([-1, 0, 1])).filt
 
 def fit_small(values, posterior, smoothing, **limits):
     table = WholeTable(np.asfortranarray(values))
-    start, model = start_at(table, posterior), FullTables(smoothing)
-    return estimate_confusions(list_ballots(table), model, start, **limits)
+    start, model = confusions.start_at(table, posterior), confusions.FullTables(smoothing)
+    return confusions.estimate_confusions(list_ballots(table), model, start, **limits)
 
 
 def fit_codes(codes, n_classes, model, gold=confusions.NO_GOLD, **limits):
     """Fit codes from 1, starting at the majority and, with gold labels, at these."""
     ballots, equal = list_ballots(WholeTable(codes)), np.ones(codes.shape[1])
-    starts = [start_from(ballots, equal, n_classes, gold)]
+    starts = [confusions.start_from(ballots, equal, n_classes, gold)]
     if gold.any():
-        starts.append(start_from(ballots, equal, n_classes, gold, only_gold=True))
-    return find_fits(ballots, model, starts, codes.shape[1], gold=gold, **limits)[0]
+        starts.append(confusions.start_from(ballots, equal, n_classes, gold, only_gold=True))
+    return confusions.find_fits(ballots, model, starts, codes.shape[1], gold=gold, **limits)[0]
 
 
 def crowd(n_classes=3, n_items=600, n_voters=6, seed=0, abstain=0.3):
@@ -78,7 +63,7 @@ def log_likelihood(values, coins, prevalence):
     return total
 
 
-def test_one_round_by_hand():
+def test_one_round_and_its_smoothing_by_hand():
     """Start tau = (1, 1, 0, 0), no smoothing: counts of yes among the two halves."""
     fit = fit_small(SMALL, HALVES, 0.0, max_iter=1)
     # given yes: (2/2, 2/2, 1/2); given no: (0/2, 1/2, 0/1)
@@ -86,9 +71,6 @@ def test_one_round_by_hand():
     assert fit.shares.tolist() == [0.5, 0.5]
     # item 0: log(1/2 * 1 * 1 * 1/2 + 0) and so on
     assert fit.lower_bound == pytest.approx([np.log(0.25)], abs=1e-7)
-
-
-def test_smoothing_adds_votes_split_as_the_voters_own():
     expected = np.array(
         [
             [(0 + 1) / 4, (1 + 1.5) / 4, (0 + 2 / 3) / 3],
@@ -111,30 +93,6 @@ def test_the_penalized_likelihood_never_falls(values, smoothing, seed):
     assert fit.lower_bound[-1] == pytest.approx(penalized / len(values))
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 1.0, 3.0])
-@pytest.mark.parametrize("seed", [0, 1])
-def test_two_classes_are_the_general_case(smoothing, seed):
-    """Two classes have a loop of their own, with the same sums."""
-    codes, _, _ = crowd(2, 300, seed=seed)
-    table = WholeTable(np.asfortranarray(np.array([0, -1, 1], dtype=np.int8)[codes]))
-    ballots = list_ballots(table)
-    start = list_expected(ballots, 6, 1)[0]
-    two = estimate_confusions(ballots, FullTables(smoothing), start)
-    gold = np.zeros(300, dtype=np.uint8)
-    logs = confusions.as_logs(two.tables, two.shares)
-    counts, mass, total = ballots.sum(
-        confusions.run_kernel, (kernels.expect_classes, 2), *logs, per_item=(gold,)
-    )
-    said = start.counts.sum(axis=2)
-    own = confusions._expect(ballots, two.tables, two.shares, said, gold)
-    assert own[0] == pytest.approx(counts, abs=1e-9)
-    assert own[1] == pytest.approx(mass, abs=1e-9)
-    assert own[2] == pytest.approx(float(total), rel=1e-12)
-    odds = score_classes(ballots, two.tables, two.shares)
-    scores = score_two(table, two.coins, two.shares[1])
-    assert scores == pytest.approx(odds[:, 1] - odds[:, 0], abs=1e-9)
-
-
 def test_one_reliability_is_the_papers_em():
     codes, _, _ = crowd(2, 300)
     table = WholeTable(np.asfortranarray(np.array([0, -1, 1], dtype=np.int8)[codes]))
@@ -142,53 +100,52 @@ def test_one_reliability_is_the_papers_em():
     margin = table.weigh(np.ones(6), np.zeros(6)) / np.maximum((codes != 0).sum(axis=1), 1)
     one = estimate_reliability(table, 0.5 + margin / 2, copies=voted)
     ballots = list_ballots(table)
-    fit = estimate_confusions(ballots, OneReliability(0.0), list_expected(ballots, 6, 1)[0])
+    fit = confusions.estimate_confusions(
+        ballots, confusions.OneReliability(0.0), confusions.list_expected(ballots, 6, 1)[0]
+    )
     assert fit.tables[:, 0, 0] == pytest.approx(one.reliabilities, abs=1e-4)
     assert fit.weights == pytest.approx(one.weights, abs=1e-3)
     assert fit.shares[1] == pytest.approx(one.prevalence, abs=1e-4)
 
 
-@given(seed=st.integers(0, 40), model=st.sampled_from([FullTables, OneReliability]))
+@given(
+    seed=st.integers(0, 40),
+    model=st.sampled_from([confusions.FullTables, confusions.OneReliability]),
+)
 def test_the_objective_of_more_classes_never_falls(seed, model):
     codes, _, _ = crowd(4, 40, 5, seed)
     fit = fit_codes(codes, 4, model(1.0), max_iter=60)
     assert np.diff(fit.lower_bound).min(initial=0.0) > -1e-9
 
 
-def test_the_voters_tables_are_found_again():
+def test_the_voters_tables_are_found_again_and_gold_labels_name_the_classes():
     codes, truth, tables = crowd(n_items=6000, n_voters=8)
-    fit = fit_codes(codes, 3, FullTables(1.0))
+    fit = fit_codes(codes, 3, confusions.FullTables(1.0))
     assert fit.tables == pytest.approx(tables, abs=0.05)
     assert fit.votes.sum() == pytest.approx((codes != 0).sum())
     ballots = list_ballots(WholeTable(codes))
-    named = score_classes(ballots, fit.tables, fit.shares).argmax(axis=1)
+    named = confusions.score_classes(ballots, fit.tables, fit.shares).argmax(axis=1)
     assert np.mean(named == truth) > 0.9
-
-
-def test_gold_labels_name_the_classes():
-    """Where voters exchange two classes, some known items show it."""
+    # where voters exchange two classes, some known items show it
     codes, truth, _ = crowd(n_items=2000, n_voters=8)
     turned = np.asfortranarray(np.array([0, 2, 1, 3], dtype=np.int8)[codes])
     gold = np.where(np.arange(2000) < 300, truth + 1, 0).astype(np.uint8)
     for known, least, most in ((confusions.NO_GOLD, 0.0, 0.6), (gold, 0.85, 1.0)):
-        fit = fit_codes(turned, 3, FullTables(1.0), known)
+        fit = fit_codes(turned, 3, confusions.FullTables(1.0), known)
         ballots = list_ballots(WholeTable(turned))
-        named = score_classes(ballots, fit.tables, fit.shares).argmax(axis=1)
+        named = confusions.score_classes(ballots, fit.tables, fit.shares).argmax(axis=1)
         assert least <= np.mean(named == truth) <= most
 
 
-def test_a_voter_without_information_has_no_weight():
+def test_no_information_has_no_weight_and_no_class_dies_out():
     tables = np.repeat([[[0.2, 0.3, 0.5]]], 3, axis=1)
-    tables = np.concatenate([tables, spread_errors(np.array([0.7]), 3)])
-    known = Confusions(tables, np.ones(3) / 3, np.ones((2, 3)), np.zeros(1), True)
+    tables = np.concatenate([tables, confusions.spread_errors(np.array([0.7]), 3)])
+    known = confusions.Confusions(tables, np.ones(3) / 3, np.ones((2, 3)), np.zeros(1), True)
     assert known.weights[0] == 0
     assert known.weights[1] == pytest.approx(np.log(0.7 * 2 / 0.3) / 2)
-
-
-def test_no_class_dies_out():
-    assert keep_classes(np.array([0.2, 9.8])).tolist() == [0.05, 0.95]
-    assert keep_classes(np.array([3.0, 7.0])) == pytest.approx([0.3, 0.7])
-    assert keep_classes(np.eye(1, 7)[0]).min() > 0
+    assert confusions.keep_classes(np.array([0.2, 9.8])).tolist() == [0.05, 0.95]
+    assert confusions.keep_classes(np.array([3.0, 7.0])) == pytest.approx([0.3, 0.7])
+    assert confusions.keep_classes(np.eye(1, 7)[0]).min() > 0
 
 
 def test_starts_are_the_shares_of_weighted_crowds():
@@ -198,7 +155,10 @@ def test_starts_are_the_shares_of_weighted_crowds():
     sparse = list_ballots(WholeTable(SparseVotes.of(TABLE)))
     voted = TABLE.any(axis=1)
     for start, other, w in zip(
-        list_expected(ballots, 3, 5), list_expected(sparse, 3, 5), weights, strict=True
+        confusions.list_expected(ballots, 3, 5),
+        confusions.list_expected(sparse, 3, 5),
+        weights,
+        strict=True,
     ):
         signed, mass = TABLE @ w, np.abs(TABLE) @ np.abs(w)
         yes = (0.5 + signed / np.where(mass > 0, mass, 1) / 2)[voted]
@@ -215,25 +175,21 @@ def choose(monkeypatch, bounds, n_starts=None, varying=3):
 
     def estimate(ballots, model, start, max_iter, **_):
         bound = np.array([-9.0, bounds[len(made)]])
-        made.append(Confusions(np.full((1, 2, 2), start), None, None, bound, max_iter > 1))
+        made.append(
+            confusions.Confusions(np.full((1, 2, 2), start), None, None, bound, max_iter > 1)
+        )
         return made[-1]
 
     monkeypatch.setattr(confusions, "estimate_confusions", estimate)
     ballots, starts = list_ballots(WholeTable(TABLE)), list(range(n_starts or len(bounds)))
-    return find_fits(ballots, FullTables(1.0), starts, varying), made
+    return confusions.find_fits(ballots, confusions.FullTables(1.0), starts, varying), made
 
 
-def test_the_likeliest_fit_is_kept_and_the_first_of_equals(monkeypatch):
+def test_the_kept_fits_are_the_likeliest_and_few_voters_get_one_step(monkeypatch):
     kept, made = choose(monkeypatch, [-3.0, -1.0, -2.0, -1.0])
     assert kept == [made[1]]
-
-
-def test_fits_of_nearly_equal_likelihood_are_rivals(monkeypatch):
     kept, made = choose(monkeypatch, [-3.0, -1.0, -1.2])  # .8 nats behind on four items
     assert kept == [made[1], made[2]]
-
-
-def test_fewer_than_three_varying_voters_get_one_step_from_the_majority(monkeypatch):
     with pytest.warns(ExpertsWarning, match="fewer than three voters vary"):
         kept, made = choose(monkeypatch, [0.0] * 4, varying=2)
     assert len(made) == 1
@@ -244,14 +200,11 @@ def test_fewer_than_three_varying_voters_get_one_step_from_the_majority(monkeypa
 def test_a_start_near_an_earlier_fit_is_not_followed_to_its_end():
     codes, _, _ = crowd(2, 2000)
     ballots = list_ballots(WholeTable(np.asfortranarray(np.array([0, -1, 1], np.int8)[codes])))
-    model, starts = FullTables(1.0), list_expected(ballots, 6, 5)
-    first = estimate_confusions(ballots, model, starts[0])
-    assert estimate_confusions(ballots, model, starts[1], found=[first]) is None
-    alone = estimate_confusions(ballots, model, starts[1])
+    model, starts = confusions.FullTables(1.0), confusions.list_expected(ballots, 6, 5)
+    first = confusions.estimate_confusions(ballots, model, starts[0])
+    assert confusions.estimate_confusions(ballots, model, starts[1], found=[first]) is None
+    alone = confusions.estimate_confusions(ballots, model, starts[1])
     assert alone.tables == pytest.approx(first.tables, abs=1e-3)
-
-
-HAND = np.array([[1, 1, 1], [1, 1, -1], [-1, -1, 0], [-1, 1, 1]], dtype=np.int8)
 
 
 def test_the_truth_behind_the_votes_is_found():
@@ -292,13 +245,18 @@ def test_the_weight_of_symmetric_coins_is_theta():
     assert model.weights_ == pytest.approx(np.log(psi / (1 - psi)) / 2, abs=1e-2)
 
 
-def test_a_constant_voter_has_exactly_no_weight(crowd):
+def test_a_constant_voter_has_no_weight_and_the_table_has_the_coins(crowd):
     votes, _ = crowd
     stuck = Votes.of(np.column_stack([votes.values, np.ones(600, dtype=np.int8)]))
     with pytest.warns(VotesWarning, match="same vote"):
         model = DawidSkene(random_state=0).fit(stuck)
     assert model.weights_[-1] == 0.0
     assert model.voters_.verdict.iloc[-1] == "left out"
+    table = DawidSkene(random_state=0).fit(crowd[0]).voters_
+    assert table.verdict.tolist()[0] == "counted"
+    assert table.verdict.tolist()[-1] == "contrarian"
+    assert table.sensitivity[0] > 0.8
+    assert table.reason[0].startswith("says yes on ")
 
 
 def test_nothing_to_learn_is_said():
@@ -321,35 +279,8 @@ def test_two_voters_are_worth_what_the_majority_says():
     assert model.prevalence_ == pytest.approx(4.5 / 8)
 
 
-def test_the_best_start_is_kept(crowd):
-    votes, _ = crowd
-    one, many = (DawidSkene(n_starts=k, random_state=0).fit(votes) for k in (1, 8))
-    assert many.lower_bound_[-1] >= one.lower_bound_[-1]
-    assert len(many.lower_bound_) == many.n_iter_
-
-
-def test_both_sides_are_turned_together(crowd):
-    votes, truth = crowd
-    up, down = DawidSkene(random_state=0), DawidSkene(random_state=0)
-    up.fit(votes, truth)
-    down.fit(votes, -truth)
-    assert down.decision_function(votes) == pytest.approx(-up.decision_function(votes))
-    assert down.sensitivity_ == pytest.approx(1 - up.specificity_)
-    assert down.weights_ == pytest.approx(-up.weights_)
-    assert down.prevalence_ == pytest.approx(1 - up.prevalence_)
-
-
-def test_the_table_of_voters_has_the_coins(crowd):
-    table = DawidSkene(random_state=0).fit(crowd[0]).voters_
-    assert table.verdict.tolist()[0] == "counted"
-    assert table.verdict.tolist()[-1] == "contrarian"
-    assert table.sensitivity[0] > 0.8
-    assert table.reason[0].startswith("says yes on ")
-
-
 @pytest.mark.filterwarnings("ignore:.*(inplace|copy) keyword")  # crowd-kit speaks pandas 2
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.filterwarnings("ignore:the answer depends on a tie")  # 100 items
 def test_crowd_kit_reaches_no_higher_likelihood(seed):
     rival = pytest.importorskip("crowdkit.aggregation")
     rng = np.random.default_rng(seed)
@@ -388,16 +319,6 @@ def test_three_classes_are_the_posterior_of_the_enumeration():
         assert found == pytest.approx(joint / joint.sum(), abs=1e-9)
 
 
-def test_one_coin_scores_the_log_odds_by_bayes(crowd):
-    votes, _ = crowd
-    model = OneCoinDawidSkene(random_state=0).fit(votes)
-    psi, pi = model.accuracies_, model.prevalence_
-    right = np.where(votes.values > 0, psi, 1 - psi).prod(axis=1) * pi
-    wrong = np.where(votes.values > 0, 1 - psi, psi).prod(axis=1) * (1 - pi)
-    assert model.decision_function(votes) == pytest.approx(np.log(right / wrong))
-    assert model.predict_proba(votes)[:, 1] == pytest.approx(right / (right + wrong))
-
-
 def test_the_penalized_likelihood_never_falls_and_is_what_it_says(crowd):
     values = crowd[0].values.copy()
     values[np.random.default_rng(0).random(values.shape) < 0.5] = 0
@@ -412,7 +333,7 @@ def test_the_penalized_likelihood_never_falls_and_is_what_it_says(crowd):
     assert fit.lower_bound_[-1] == pytest.approx(total / voted.sum())
 
 
-def test_one_coin_recovers_accuracies(crowd):
+def test_one_coin_recovers_accuracies_and_scores_by_bayes(crowd):
     votes, truth = crowd
     model = OneCoinDawidSkene(random_state=0).fit(votes)
     measured = np.mean(votes.values == truth[:, None], axis=0)
@@ -420,6 +341,11 @@ def test_one_coin_recovers_accuracies(crowd):
     assert model.polarity_.tolist()[:5] == [1] * 5
     assert model.polarity_.tolist()[7:] == [-1, -1]
     assert "is right on" in model.voters_.reason[0]
+    psi, pi = model.accuracies_, model.prevalence_
+    right = np.where(votes.values > 0, psi, 1 - psi).prod(axis=1) * pi
+    wrong = np.where(votes.values > 0, 1 - psi, psi).prod(axis=1) * (1 - pi)
+    assert model.decision_function(votes) == pytest.approx(np.log(right / wrong))
+    assert model.predict_proba(votes)[:, 1] == pytest.approx(right / (right + wrong))
 
 
 def test_a_voter_with_few_votes_is_not_infallible():

@@ -15,22 +15,16 @@ from unelisa.votes import Votes
 WORDS = pd.DataFrame({"item": ["b", "a", "c"], "u": ["y", "n", "n"], "v": ["y", "n", "y"]})
 
 
-def test_gold_is_read_in_the_voters_labels_with_gaps():
+def test_gold_is_read_in_the_voters_labels_or_by_item_name():
     votes = Votes.of([["yes", "no"], ["no", "no"], ["yes", "yes"]])
     assert read_gold(["yes", None, "no"], votes).tolist() == [1, 0, -1]
     numbers = Votes.of(np.array([[1, 0], [0, 1]]))
     assert read_gold([np.nan, 0.0], numbers).tolist() == [0, -1]
-
-
-def test_gold_of_another_kind_or_length_is_refused():
     votes = Votes.of([["yes", "no"], ["no", "no"]])
     with pytest.raises(VotesError, match="one label or a missing value for each of the 2"):
         read_gold(["yes"], votes)
     with pytest.raises(VotesError, match="in row 2 of y"):
         read_gold(["yes", "maybe"], votes)
-
-
-def test_gold_labels_are_matched_by_item_name():
     votes = Votes.of(WORDS)
     expected = [1, 0, -1]
     assert read_gold({"b": "y", "c": "n"}, votes).tolist() == expected
@@ -117,19 +111,15 @@ def test_an_item_has_one_name_however_it_is_spelled(own):
         assert again.voters_full_["votes"].tolist() == [40] * 5
 
 
-def test_no_names_are_no_labels():
+def test_no_names_are_no_labels_and_a_frame_is_no_column():
     votes = Votes.of(WORDS)
     assert not read_gold({}, votes).any()
     assert not read_prior({}, votes).any()
-
-
-def test_a_frame_is_no_column_of_labels():
-    votes = Votes.of(WORDS)
     with pytest.raises(VotesError, match="one label or a missing value for each of the 3"):
         read_gold(pd.DataFrame({"y": ["y", "n"]}, index=["b", "c"]), votes)
 
 
-def test_a_lazy_prior_is_added_part_by_part():
+def test_a_lazy_prior_is_added_part_by_part_and_checked():
     odds, prior = np.arange(6.0), np.array([1.0, 0, -1, 2, 0.5, 0])
     scores = da.from_array(odds, chunks=(2, 4))
     for given in (prior, prior.tolist(), da.from_array(prior, chunks=3), pd.Series(prior)):
@@ -137,9 +127,35 @@ def test_a_lazy_prior_is_added_part_by_part():
         assert isinstance(summed, da.Array)
         assert summed.chunks == ((2, 4),)
         assert summed.compute().tolist() == (odds + prior).tolist()
+    scores = da.zeros(6, chunks=3)
+    with pytest.raises(VotesError, match="items in partitions have no names"):
+        add_prior(scores, {"0": 1.0})
+    with pytest.raises(VotesError, match=r"each of the 6 items, found shape \(5,\)"):
+        add_prior(scores, np.ones(5))
+    lazy = add_prior(scores, da.from_array(np.array([0, 0, 0, 0, np.nan, 0]), chunks=3))
+    with pytest.raises(VotesError, match="each of the 3 items, found 1 missing or infinite"):
+        lazy.compute()
+    scores = da.from_array(np.arange(12.0).reshape(4, 3), chunks=(2, 3))
+    table = np.eye(4, 3)
+    for prior in (table, da.from_array(table, chunks=(1, 3))):
+        found = add_prior(scores, prior)
+        assert np.array_equal(found.compute(), np.arange(12.0).reshape(4, 3) + table)
+    with pytest.raises(VotesError, match="each of the 3 classes"):
+        add_prior(scores, np.zeros(4))
 
 
-def test_partitions_of_unknown_lengths_need_a_prior_with_the_same_ones():
+def test_priors_of_more_classes_and_partitions():
+    items = pd.DataFrame({"item": ["x", "y"], "ann": ["a", "c"], "bob": ["b", "a"]})
+    votes = Votes.of(items)
+    table = [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+    assert read_prior(table, votes).tolist() == table
+    named = pd.DataFrame(table, index=["y", "x"], columns=["c", "a", "b"])
+    assert read_prior(named, votes).tolist() == [[4.0, 5.0, 3.0], [1.0, 2.0, 0.0]]
+    assert read_prior({"y": [1.0, 0.0, 0.0]}, votes).tolist() == [[0, 0, 0], [1, 0, 0]]
+    with pytest.raises(VotesError, match=r"2 items and each of the 3 classes, found shape \(2,\)"):
+        read_prior([0.0, 1.0], votes)
+    with pytest.raises(VotesError, match="one column per class"):
+        read_prior(pd.DataFrame(table, columns=["a", "b", "d"]), votes)
     frame = dd.from_pandas(pd.DataFrame({"odds": np.arange(6.0)}), npartitions=2)
     scores = frame["odds"].to_dask_array()
     assert np.isnan(scores.shape[0])
@@ -152,41 +168,6 @@ def test_partitions_of_unknown_lengths_need_a_prior_with_the_same_ones():
         add_prior(scores, da.ones(6, chunks=2))
     with pytest.raises(VotesError, match=r"each of the 3 items, found shape \((2|4),\)"):
         add_prior(scores, da.ones(6, chunks=((4, 2),))).compute()
-
-
-def test_a_lazy_prior_is_checked():
-    scores = da.zeros(6, chunks=3)
-    with pytest.raises(VotesError, match="items in partitions have no names"):
-        add_prior(scores, {"0": 1.0})
-    with pytest.raises(VotesError, match=r"each of the 6 items, found shape \(5,\)"):
-        add_prior(scores, np.ones(5))
-    lazy = add_prior(scores, da.from_array(np.array([0, 0, 0, 0, np.nan, 0]), chunks=3))
-    with pytest.raises(VotesError, match="each of the 3 items, found 1 missing or infinite"):
-        lazy.compute()
-
-
-def test_prior_log_odds_of_more_classes_are_a_table():
-    items = pd.DataFrame({"item": ["x", "y"], "ann": ["a", "c"], "bob": ["b", "a"]})
-    votes = Votes.of(items)
-    table = [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
-    assert read_prior(table, votes).tolist() == table
-    named = pd.DataFrame(table, index=["y", "x"], columns=["c", "a", "b"])
-    assert read_prior(named, votes).tolist() == [[4.0, 5.0, 3.0], [1.0, 2.0, 0.0]]
-    assert read_prior({"y": [1.0, 0.0, 0.0]}, votes).tolist() == [[0, 0, 0], [1, 0, 0]]
-    with pytest.raises(VotesError, match=r"2 items and each of the 3 classes, found shape \(2,\)"):
-        read_prior([0.0, 1.0], votes)
-    with pytest.raises(VotesError, match="one column per class"):
-        read_prior(pd.DataFrame(table, columns=["a", "b", "d"]), votes)
-
-
-def test_lazy_scores_of_more_classes_take_a_table():
-    scores = da.from_array(np.arange(12.0).reshape(4, 3), chunks=(2, 3))
-    table = np.eye(4, 3)
-    for prior in (table, da.from_array(table, chunks=(1, 3))):
-        found = add_prior(scores, prior)
-        assert np.array_equal(found.compute(), np.arange(12.0).reshape(4, 3) + table)
-    with pytest.raises(VotesError, match="each of the 3 classes"):
-        add_prior(scores, np.zeros(4))
 
 
 @pytest.mark.parametrize("method", [ue.LatentIsing, ue.DawidSkene, ue.MajorityVote, ue.UnElisa])

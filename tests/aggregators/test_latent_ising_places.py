@@ -39,16 +39,6 @@ def test_the_place_of_the_votes_changes_nothing(place, table, in_memory, tmp_pat
     )
 
 
-def test_a_dask_array_is_fitted_and_labeled_lazily(table):
-    here = ue.LatentIsing("plain", random_state=0).fit(Votes.of(table, coding="pm1"))
-    lazy = da.from_array(table, chunks=(4000, 10))
-    model = ue.LatentIsing("plain", random_state=0).fit(Votes.of(lazy, coding="pm1"))
-    assert model.weights_ == pytest.approx(here.weights_, abs=1e-6)
-    chances = model.predict_proba(lazy)
-    assert isinstance(chances, da.Array)
-    assert chances.compute() == pytest.approx(here.predict_proba(table), abs=1e-6)
-
-
 def test_a_prior_keeps_dasks_answers_lazy(table):
     prior = np.random.default_rng(0).normal(0, 1, len(table))
     here = ue.LatentIsing("plain", random_state=0).fit(Votes.of(table, coding="pm1"), prior=prior)

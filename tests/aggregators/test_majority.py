@@ -28,11 +28,17 @@ def draw(n_classes, seed, n_items=30, n_voters=6):
     return np.asfortranarray(codes.astype(np.uint8).view(np.int8))
 
 
-def test_the_share_of_yes_minus_the_share_of_no():
+def test_the_share_of_yes_minus_no_and_a_tie_goes_to_more_votes():
     model = MajorityVote().fit(TABLE)
     assert model.decision_function(TABLE) == pytest.approx([1 / 3, -1, 0, 1])
     assert model.weights_.tolist() == [1, 1, 1]
     assert not hasattr(model, "predict_proba")
+    votes = [["no", "no", "no"], ["no", "yes", None], ["yes", "no", "yes"], ["no", "no", "no"]]
+    model = MajorityVote().fit(votes)
+    assert model.predict(votes).tolist() == ["no", "no", "yes", "no"]
+    assert model.score(votes, ["no", "no", "yes", "no"]) == 1
+    even = np.array([[1, -1], [-1, 1]])  # renaming the classes leaves these votes as they are
+    assert MajorityVote().fit(even).predict(even[:1]).tolist() == [1]
 
 
 @METHODS
@@ -50,15 +56,6 @@ def test_renaming_the_classes_changes_no_label(method, n_classes):
         tied = table[table["status"] == "tie"]
         assert set(tied["probability"]) <= {1 / 2, 1 / 3}
     assert answers[0] == answers[1]
-
-
-def test_a_tie_goes_to_the_class_with_more_votes():
-    votes = [["no", "no", "no"], ["no", "yes", None], ["yes", "no", "yes"], ["no", "no", "no"]]
-    model = MajorityVote().fit(votes)
-    assert model.predict(votes).tolist() == ["no", "no", "yes", "no"]
-    assert model.score(votes, ["no", "no", "yes", "no"]) == 1
-    even = np.array([[1, -1], [-1, 1]])  # renaming the classes leaves these votes as they are
-    assert MajorityVote().fit(even).predict(even[:1]).tolist() == [1]
 
 
 @given(n_classes=st.integers(3, 200), seed=st.integers(0, 99))
@@ -83,7 +80,7 @@ def test_two_classes_are_the_margin(seed):
     assert shares[:, 1] - shares[:, 0] == pytest.approx(margin, abs=1e-12)
 
 
-def test_agreement_by_hand():
+def test_agreement_and_skills_by_hand(crowd):
     """The majorities are + + - - and a tie, which counts half for both of its voters."""
     assert share_weight(WholeTable(HAND), np.ones(4)) == pytest.approx([0.5, 0.5, -0.5, -0.5, 0])
     agreed = measure_agreement(WholeTable(HAND), np.ones(4))
@@ -93,14 +90,20 @@ def test_agreement_by_hand():
     third, half = 1 / 3, 1 / 2
     expected = [(third + half + 1) / 3, (third + half + 1) / 3, (third + half) / 3, half]
     assert agreed == pytest.approx(expected)
-
-
-def test_weights_decide_where_the_majority_is_split():
     model = Wawa().fit(Votes.of(HAND, coding="pm1"))
     assert model.weights_ == pytest.approx([0.9, 1, 0.5, 0.5])
     scores = model.decision_function(HAND)
     assert scores[4] == pytest.approx((0.9 - 0.5) / 1.4)
     assert model.predict(HAND).tolist() == [1, 1, -1, -1, 1]
+    # agreement with the majority: 1/2, 1, 3/4; voter 0 is then outvoted by the others for good
+    for rounds in (1, 2):
+        skills = ZeroBasedSkill(max_iter=rounds).fit(ROUNDS).weights_
+        assert skills == pytest.approx([0.5, 1, 0.75])
+    assert Wawa().fit(ROUNDS).weights_ == pytest.approx(skills)
+    late = [ZeroBasedSkill(max_iter=rounds).fit(crowd[0]).weights_ for rounds in (99, 100)]
+    assert np.abs(late[1] - late[0]).max() < 1e-3
+    with pytest.raises(ModelError, match="at least 1"):
+        ZeroBasedSkill(max_iter=0).fit(ROUNDS)
 
 
 @pytest.mark.filterwarnings("ignore")  # crowd-kit's quarrels with pandas
@@ -114,18 +117,3 @@ def test_wawa_equals_crowd_kits_where_nothing_is_tied(crowd):
     assert model.weights_ == pytest.approx(skills.to_numpy())
     shares = CrowdKitMajority().fit(table, skills=skills).probas_
     assert model.decision_function(values) == pytest.approx((2 * shares[1] - 1).to_numpy())
-
-
-def test_skills_by_hand():
-    """Agreement with the majority: 1/2, 1, 3/4; voter 0 is then outvoted by the others for good."""
-    for rounds in (1, 2):
-        skills = ZeroBasedSkill(max_iter=rounds).fit(ROUNDS).weights_
-        assert skills == pytest.approx([0.5, 1, 0.75])
-    assert Wawa().fit(ROUNDS).weights_ == pytest.approx(skills)
-
-
-def test_steps_become_shorter(crowd):
-    late = [ZeroBasedSkill(max_iter=rounds).fit(crowd[0]).weights_ for rounds in (99, 100)]
-    assert np.abs(late[1] - late[0]).max() < 1e-3
-    with pytest.raises(ModelError, match="at least 1"):
-        ZeroBasedSkill(max_iter=0).fit(ROUNDS)

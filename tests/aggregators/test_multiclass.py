@@ -69,15 +69,6 @@ def test_other_names_permute_the_columns(name):
     assert other.decision_function(renamed) == pytest.approx(expected, abs=1e-6)
 
 
-@EACH
-def test_the_order_of_voters_and_items_does_not_matter(name):
-    codes, _ = crowd()
-    frame = pd.DataFrame(WORDS[codes]).rename(columns=str)
-    model, other = fit(name, frame), fit(name, frame[list(frame)[::-1]].iloc[::-1])
-    assert other.decision_function(frame) == pytest.approx(model.decision_function(frame), abs=1e-6)
-    assert other.weights_[::-1] == pytest.approx(model.weights_, abs=1e-6)
-
-
 def few():
     """Five classes, five voters on each of 120 items, many of them split."""
     rng = np.random.default_rng(3)
@@ -189,17 +180,6 @@ def test_codes_beyond_127_are_classes_like_others(name):
     assert (labels > 127).any()
     counted = np.array([np.bincount(row[row > 0], minlength=151).argmax() for row in codes])
     assert np.mean(counted == labels) > 0.5
-
-
-@EACH
-def test_voters_and_snorkel_codes(name):
-    codes, _ = crowd()
-    votes = Votes.of(codes - 1, coding="snorkel")
-    model = fit(name, votes)
-    assert model.classes_.tolist() == [0, 1, 2]
-    some = (codes - 1)[(codes < 3).all(axis=1)][:5]
-    rows = np.flatnonzero((codes < 3).all(axis=1))[:5]
-    assert np.array_equal(model.decision_function(some), model.decision_function(votes)[rows])
 
 
 def test_classes_that_a_model_does_not_know_are_refused():

@@ -68,7 +68,12 @@ def test_no_order_and_no_voter_who_says_nothing_changes_a_label(name, crowd):
         assert np.array_equal(label(np.insert(values, 3, said, axis=1)), before)
 
 
-def test_probabilities_are_those_of_the_fits_normalized(crowd):
+def test_two_classes_are_the_method_itself_and_probabilities_are_normalized(crowd):
+    two = crowd[0].one_against_rest(0)
+    model, plain = ue.OneVsRest(ue.DawidSkene()).fit(two), ue.DawidSkene().fit(two)
+    assert np.array_equal(model.decision_function(two), plain.decision_function(two))
+    assert np.array_equal(model.predict_proba(two), plain.predict_proba(two))
+    assert np.array_equal(model.predict(two), plain.predict(two))
     votes, _ = crowd
     model = ue.OneVsRest(ue.DawidSkene()).fit(votes)
     alone = [
@@ -76,31 +81,27 @@ def test_probabilities_are_those_of_the_fits_normalized(crowd):
     ]
     expected = np.column_stack(alone) / np.sum(alone, axis=0)[:, None]
     assert model.predict_proba(votes) == pytest.approx(expected, abs=1e-12)
-
-
-def test_two_classes_are_the_method_itself(crowd):
-    two = crowd[0].one_against_rest(0)
-    model, plain = ue.OneVsRest(ue.DawidSkene()).fit(two), ue.DawidSkene().fit(two)
-    assert np.array_equal(model.decision_function(two), plain.decision_function(two))
-    assert np.array_equal(model.predict_proba(two), plain.predict_proba(two))
-    assert np.array_equal(model.predict(two), plain.predict(two))
-
-
-def test_a_method_without_probabilities_has_none():
     assert not hasattr(ue.OneVsRest(ue.MajorityVote()), "predict_proba")
     assert hasattr(ue.OneVsRest(ue.UnElisa()), "predict_proba")
 
 
-def test_gold_labels_reach_every_fit(crowd):
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+def test_gold_labels_reach_every_fit_and_are_the_truth_of_their_items(crowd):
     votes, truth = crowd
     turned = Votes.of(np.array([None, "dog", "owl", "cat"], dtype=object)[votes.values])
     gold = np.where(np.arange(500) < 250, truth, None)
     plain = fit_quietly(ue.OneVsRest(ue.DawidSkene()), turned)
     told = fit_quietly(ue.OneVsRest(ue.DawidSkene()), turned, gold)
     assert told.score(turned, truth) > plain.score(turned, truth)
+    crowd = ue.simulate_classes(3, n_voters=6, n_items=200, random_state=0)
+    plain = ue.OneVsRest(ue.LatentIsing()).fit(crowd.votes).predict(crowd.votes)
+    other = {plain[0]: plain[1], plain[1]: plain[0]}
+    gold = {crowd.votes.items[i]: other.get(plain[i], plain[0]) for i in range(5)}
+    model = ue.OneVsRest(ue.LatentIsing()).fit(crowd.votes, gold)
+    assert model.predict(crowd.votes)[:5].tolist() == list(gold.values())
 
 
-def test_a_class_that_nobody_voted_is_never_predicted(crowd, tmp_path):
+def test_unvoted_classes_are_never_predicted_and_models_cloned(crowd, tmp_path):
     values = WORDS[crowd[0].values]
     votes = Votes.of(values, order=["cat", "elk", "dog", "owl"])
     model = ue.OneVsRest(ue.DawidSkene()).fit(votes)
@@ -108,9 +109,6 @@ def test_a_class_that_nobody_voted_is_never_predicted(crowd, tmp_path):
     assert model.predict_proba(votes)[:, 1].max() < 1e-100
     ue.save(model, tmp_path / "model.npz")
     assert ue.load(tmp_path / "model.npz").ordered_
-
-
-def test_it_is_cloned_and_takes_aggregators_only(crowd):
     model = ue.OneVsRest(ue.DawidSkene(smoothing=2.0))
     assert clone(model).estimator.smoothing == 2.0
     assert model.get_params()["estimator__smoothing"] == 2.0
@@ -118,13 +116,3 @@ def test_it_is_cloned_and_takes_aggregators_only(crowd):
     assert not hasattr(model.estimator, "weights_")
     with pytest.raises(ModelError, match="must be an aggregator such as UnElisa"):
         ue.OneVsRest(ue.ExpertSelector()).fit(crowd[0])
-
-
-@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
-def test_gold_is_the_truth_of_its_items_where_the_method_says_so():
-    crowd = ue.simulate_classes(3, n_voters=6, n_items=200, random_state=0)
-    plain = ue.OneVsRest(ue.LatentIsing()).fit(crowd.votes).predict(crowd.votes)
-    other = {plain[0]: plain[1], plain[1]: plain[0]}
-    gold = {crowd.votes.items[i]: other.get(plain[i], plain[0]) for i in range(5)}
-    model = ue.OneVsRest(ue.LatentIsing()).fit(crowd.votes, gold)
-    assert model.predict(crowd.votes)[:5].tolist() == list(gold.values())

@@ -71,10 +71,16 @@ def test_the_interval_holds_whatever_the_model(items, name, n):
     assert np.all(width <= 1.05 * gold_alone(truth, n))
 
 
-def test_a_good_model_makes_the_interval_narrower(items):
+def test_a_good_model_makes_the_interval_narrower_and_classes_mirror_each_other(items):
     truth, chances = two_sides(items[0], MODELS["good"](*items))
     _, width = count_covered(truth, chances, 50)
     assert width[1] < 0.85 * gold_alone(truth, 50)[1]
+    truth, chances = two_sides(items[0], MODELS["biased"](*items))
+    labels = draw_labels(truth, 30, np.random.default_rng(1))
+    no, yes = correct_shares(labels, chances, LEVEL)
+    assert (1 - no.share, 1 - no.high, 1 - no.low) == pytest.approx(yes)
+    scaled = correct_shares(labels, 0.4 + 0.1 * chances, LEVEL)
+    assert scaled[1] == pytest.approx(yes)
 
 
 def test_with_many_labels_the_interval_is_that_of_ppi_python():
@@ -113,7 +119,7 @@ def test_a_model_that_knows_nothing_leaves_the_gold_labels_alone(level):
     assert correct_shares(labels, chances, level)[1] == pytest.approx(expected)
 
 
-def test_labels_of_one_class_leave_the_gold_labels_alone(items):
+def test_labels_of_one_class_or_of_all_items(items):
     own, noise = items
     truth, chances = two_sides(own, MODELS["good"](own, noise))
     labels = np.zeros_like(truth)
@@ -121,21 +127,9 @@ def test_labels_of_one_class_leave_the_gold_labels_alone(items):
     no, yes = correct_shares(labels, chances, LEVEL)
     assert (no.share, yes.share, yes.low) == (1, 0, 0)
     assert yes.high == pytest.approx(bound_frequency(0.0, 12 * 3999 / 3988)[1])
-
-
-def test_labels_of_all_items_are_the_truth(items):
     truth, chances = two_sides(items[0], MODELS["useless"](*items))
     for rate, share in zip(correct_shares(truth, chances, LEVEL), truth.mean(axis=0), strict=True):
         assert rate == pytest.approx((share, share, share))
-
-
-def test_two_classes_mirror_each_other_and_the_scale_of_probabilities_is_free(items):
-    truth, chances = two_sides(items[0], MODELS["biased"](*items))
-    labels = draw_labels(truth, 30, np.random.default_rng(1))
-    no, yes = correct_shares(labels, chances, LEVEL)
-    assert (1 - no.share, 1 - no.high, 1 - no.low) == pytest.approx(yes)
-    scaled = correct_shares(labels, 0.4 + 0.1 * chances, LEVEL)
-    assert scaled[1] == pytest.approx(yes)
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +148,7 @@ def drawn():
     return found.votes, found.truth, ue.DawidSkene().fit(found.votes)
 
 
-def test_shares_of_more_classes_add_up_and_are_covered(drawn):
+def test_shares_of_more_classes_have_a_row_each_and_are_covered(drawn):
     votes, codes, model = drawn
     truth = codes[:, None] == np.arange(1, 4)
     chances = model.predict_proba(votes)
@@ -166,16 +160,11 @@ def test_shares_of_more_classes_add_up_and_are_covered(drawn):
     covered, width = count_covered(truth, chances, 50)
     assert covered.min() >= 0.917
     assert np.all(width <= 1.05 * gold_alone(truth, 50))
-
-
-def test_the_table_has_a_row_per_class(drawn):
-    votes, codes, model = drawn
     labels = votes.name_codes(codes)
     gold = {votes.items[i]: labels[i] for i in range(0, 600, 15)}
     found = estimate_rate(model, votes, gold)
     assert list(found.index) == list(model.classes_)
     assert list(found.columns) == ["share", "low", "high"]
-    truth = codes[:, None] == np.arange(1, 4)
     known = np.isin(np.arange(600), np.arange(0, 600, 15))[:, None] & truth
     expected = correct_shares(known, model.predict_proba(votes), LEVEL)
     assert found.to_numpy() == pytest.approx(np.array(expected))
@@ -189,18 +178,6 @@ def test_gold_labels_may_be_a_dict_a_series_or_one_per_item(crowd):
     by_dict = estimate_rate(model, votes, dict(enumerate(truth[:40].tolist())))
     assert by_dict.equals(estimate_rate(model, votes, first))
     assert by_dict.equals(estimate_rate(model, votes, every))
-
-
-def test_the_order_of_items_and_voters_is_free(panel):
-    votes, truth = panel
-    rng = np.random.default_rng(0)
-    rows, columns = rng.permutation(600), rng.permutation(7)
-    gold = dict(enumerate(truth[:30].tolist()))
-    other = votes.take_items(rows).take_voters(columns)
-    for known in (None, gold):
-        one = estimate_rate(ue.LatentIsing().fit(votes), votes, known)
-        two = estimate_rate(ue.LatentIsing().fit(other), other, known)
-        assert two.to_numpy() == pytest.approx(one.to_numpy(), abs=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.ReliabilityWarning")
@@ -222,7 +199,7 @@ def test_without_gold_share_and_interval_are_those_of_the_fit(panel, fitted):
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.ReliabilityWarning")
-def test_other_items_have_their_own_share_and_an_interval_as_wide(panel):
+def test_other_items_and_more_classes_have_the_shares_of_the_fit(panel, drawn):
     votes, truth = panel
     model = ue.LatentIsing().fit(votes)
     most = votes.take_items(np.argsort(-truth, kind="stable")[:250])
@@ -230,10 +207,6 @@ def test_other_items_have_their_own_share_and_an_interval_as_wide(panel):
     assert found["share"] == pytest.approx(model.predict_proba(most)[:, 1].mean())
     reach = [logit(one["high"]) - logit(one["share"]) for one in (found, before)]
     assert reach[0] == pytest.approx(reach[1])
-
-
-@pytest.mark.filterwarnings("ignore::unelisa.errors.ReliabilityWarning")
-def test_more_classes_have_the_shares_of_the_fit_too(drawn):
     votes = drawn[0]
     model = ue.LatentIsing().fit(votes)
     found = estimate_rate(model, votes, level=0.9)
@@ -288,13 +261,7 @@ def test_bad_gold_labels_are_refused(crowd, gold, sentence):
         estimate_rate(model, votes, gold)
 
 
-def test_a_label_that_nobody_voted_is_refused(drawn):
-    votes, _, model = drawn
-    with pytest.raises(VotesError, match="gold cannot be used: it holds a label that nobody"):
-        estimate_rate(model, votes, {votes.items[0]: "none of these"})
-
-
-def test_bad_models_and_levels_are_refused(crowd):
+def test_bad_models_levels_and_labels_are_refused_without_names(crowd, drawn):
     votes, _ = crowd
     for model in (ue.MajorityVote().fit(votes), "model"):
         with pytest.raises(ModelError, match="rates need a method with probabilities"):
@@ -302,9 +269,9 @@ def test_bad_models_and_levels_are_refused(crowd):
     for level in (95, 1.0, "high"):
         with pytest.raises(ModelError, match="level must lie between 0 and 1"):
             estimate_rate(ue.DawidSkene().fit(votes), votes, level=level)
-
-
-def test_the_warning_names_no_item_or_label(crowd):
+    votes, _, model = drawn
+    with pytest.raises(VotesError, match="gold cannot be used: it holds a label that nobody"):
+        estimate_rate(model, votes, {votes.items[0]: "none of these"})
     votes, _ = crowd
     model = ue.DawidSkene().fit(votes)
     model.reliable_, model.reliability_reason_ = False, "so it is"

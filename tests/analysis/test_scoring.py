@@ -16,14 +16,7 @@ from sklearn.metrics import (
 )
 
 from unelisa.aggregators import AGGREGATORS, MajorityVote
-from unelisa.analysis.comparison import (
-    ClassMethodScore,
-    MethodScore,
-    build_aggregator,
-    compare_methods,
-    list_methods,
-    rate_scores,
-)
+from unelisa.analysis import comparison
 from unelisa.analysis.scoring import (
     bound_frequency,
     calibration_error,
@@ -31,7 +24,7 @@ from unelisa.analysis.scoring import (
     score_experts,
     score_labels,
 )
-from unelisa.errors import ModelError, UnelisaWarning, VotesError
+from unelisa.errors import ModelError, UnelisaWarning
 from unelisa.simulation.designs import simulate_classes
 from unelisa.votes import Votes
 
@@ -55,39 +48,34 @@ def test_figures_equal_scikit_learn_s():
     assert found.f_score == pytest.approx(2 * found.ppv * found.npv / (found.ppv + found.npv))
 
 
-def test_a_tie_counts_half_and_unknown_truth_not_at_all():
+def test_a_tie_counts_half_unknown_truth_not_at_all_and_one_class_has_no_auc():
     found = score_labels(np.array([1, -1, 0], dtype=np.int8), np.array([0.0, -1.0, 5.0]))
     assert found.accuracy == 0.75
     assert found.balanced_accuracy == 0.75
     assert np.isnan(found.log_loss)
-
-
-def test_one_class_has_no_auc():
     found = score_labels(np.ones(3, dtype=np.int8), np.array([1.0, 2.0, -1.0]))
     assert np.isnan(found.auc)
     assert np.isnan(found.balanced_accuracy)
 
 
-def test_hit_rate_and_precision():
-    assert score_experts([0, 1, 7], [0, 1, 2, 3]) == (0.5, pytest.approx(2 / 3))
-    assert np.isnan(score_experts([], [1]).precision)
-    assert score_experts([], [1]).hit_rate == 0
-
-
-def test_calibration_error_by_hand():
-    truth = np.array([1, 1, -1, -1], dtype=np.int8)
-    assert calibration_error(truth, np.array([0.95, 0.95, 0.05, 0.05])) == pytest.approx(0.05)
-    assert calibration_error(truth, np.array([0.95, 0.05, 0.95, 0.05])) == pytest.approx(0.45)
-    assert calibration_error(truth, np.array([1.0, 1.0, 0.0, 0.0])) == 0
-
-
-def test_wilsons_interval_solves_its_equation_and_stays_within_0_and_1():
+def test_wilsons_interval_hit_rate_and_calibration_by_hand():
     """Both bounds b have |share - b| = 1.96 sqrt(b (1 - b) / n)."""
     for share, n in ((0.5, 4), (0.9, 40), (0.2, 1000)):
         for bound in bound_frequency(share, n):
             assert abs(share - bound) == pytest.approx(1.959964 * (bound * (1 - bound) / n) ** 0.5)
     assert bound_frequency(0.0, 5)[0] == 0
     assert bound_frequency(1.0, 5)[1] == 1
+    assert score_experts([0, 1, 7], [0, 1, 2, 3]) == (0.5, pytest.approx(2 / 3))
+    assert np.isnan(score_experts([], [1]).precision)
+    assert score_experts([], [1]).hit_rate == 0
+    truth = np.array([1, 1, -1, -1], dtype=np.int8)
+    assert calibration_error(truth, np.array([0.95, 0.95, 0.05, 0.05])) == pytest.approx(0.05)
+    assert calibration_error(truth, np.array([0.95, 0.05, 0.95, 0.05])) == pytest.approx(0.45)
+    assert calibration_error(truth, np.array([1.0, 1.0, 0.0, 0.0])) == 0
+    truth, chances = np.array([1, 2], dtype=np.int8), np.array([[0.6, 0.2, 0.2], [0.65, 0.3, 0.05]])
+    found = score_classes(truth, chances, chances)
+    assert found.calibration_error == pytest.approx(abs(1 - 0.6 + 0 - 0.65) / 2)
+    assert found.log_loss == pytest.approx(-(np.log(0.6) + np.log(0.3)) / 2)
 
 
 K_TRUTH = RNG.integers(1, 5, 300).astype(np.int8)
@@ -95,7 +83,7 @@ K_CHANCES = RNG.dirichlet(np.ones(4), 300) + np.eye(4)[K_TRUTH - 1] * 0.4
 K_CHANCES /= K_CHANCES.sum(axis=1, keepdims=True)
 
 
-def test_figures_of_four_classes_equal_scikit_learn_s():
+def test_two_classes_and_four_equal_scikit_learn_s():
     found = score_classes(K_TRUTH, np.log(K_CHANCES), K_CHANCES, ordered=True)
     predicted = K_CHANCES.argmax(axis=1) + 1
     assert found.accuracy == pytest.approx(np.mean(predicted == K_TRUTH))
@@ -103,15 +91,20 @@ def test_figures_of_four_classes_equal_scikit_learn_s():
     assert found.macro_f1 == pytest.approx(f1_score(K_TRUTH, predicted, average="macro"))
     assert found.log_loss == pytest.approx(log_loss(K_TRUTH, K_CHANCES))
     assert found.mean_absolute_error == pytest.approx(np.abs(predicted - K_TRUTH).mean())
-
-
-def test_macro_f1_counts_classes_that_were_only_predicted():
     truth, scores = np.array([1, 1, 2], dtype=np.int8), np.eye(4)[[0, 2, 1]]
     expected = f1_score([0, 0, 1], [0, 2, 1], average="macro", zero_division=0)
     assert score_classes(truth, scores).macro_f1 == pytest.approx(expected)
+    chance = 1 / (1 + np.exp(-SCORES))
+    pair, codes = np.column_stack([1 - chance, chance]), np.where(TRUTH > 0, 2, 1).astype(np.int8)
+    wide, plain = score_classes(codes, pair, pair), score_labels(TRUTH, SCORES, chance)
+    assert wide.accuracy == pytest.approx(plain.accuracy)
+    assert wide.balanced_accuracy == pytest.approx(plain.balanced_accuracy)
+    assert wide.log_loss == pytest.approx(plain.log_loss)
+    truth = np.array([128, 200], dtype=np.uint8).view(np.int8)
+    assert score_classes(truth, np.eye(200)[[127, 198]], ordered=True)[::5] == (0.5, 0.5)
 
 
-def test_a_tie_between_classes_counts_by_its_expectation():
+def test_a_tie_between_two_or_more_classes_counts_by_its_expectation():
     truth = np.array([1, 3, 0], dtype=np.int8)
     scores = np.array([[2.0, 2.0, 0.0], [1.0, 1.0, 1.0], [0.0, 9.0, 0.0]])
     found = score_classes(truth, scores, ordered=True)
@@ -120,63 +113,37 @@ def test_a_tie_between_classes_counts_by_its_expectation():
     assert np.isnan(found.log_loss)
     assert np.isnan(found.calibration_error)
     assert np.isnan(score_classes(truth, scores).mean_absolute_error)
-
-
-def test_two_columns_give_the_figures_of_two_classes():
-    chance = 1 / (1 + np.exp(-SCORES))
-    pair, codes = np.column_stack([1 - chance, chance]), np.where(TRUTH > 0, 2, 1).astype(np.int8)
-    wide, plain = score_classes(codes, pair, pair), score_labels(TRUTH, SCORES, chance)
-    assert wide.accuracy == pytest.approx(plain.accuracy)
-    assert wide.balanced_accuracy == pytest.approx(plain.balanced_accuracy)
-    assert wide.log_loss == pytest.approx(plain.log_loss)
-
-
-def test_codes_beyond_127_wrap():
-    truth = np.array([128, 200], dtype=np.uint8).view(np.int8)
-    assert score_classes(truth, np.eye(200)[[127, 198]], ordered=True)[::5] == (0.5, 0.5)
-
-
-def test_calibration_of_the_predicted_class_by_hand():
-    truth, chances = np.array([1, 2], dtype=np.int8), np.array([[0.6, 0.2, 0.2], [0.65, 0.3, 0.05]])
-    found = score_classes(truth, chances, chances)
-    assert found.calibration_error == pytest.approx(abs(1 - 0.6 + 0 - 0.65) / 2)
-    assert found.log_loss == pytest.approx(-(np.log(0.6) + np.log(0.3)) / 2)
+    votes = Votes.of(np.array([[1, 1], [1, -1], [-1, -1]], dtype=np.int8))
+    model, truth = MajorityVote().fit(votes), np.array([1, 1, 0], dtype=np.int8)
+    row = comparison.rate_scores("mv", model, model.decision_function(votes), truth, 2.5)
+    assert row == comparison.MethodScore("mv", 0.75, None, None, None, 2.5, None)
 
 
 def test_every_method_has_a_row(crowd):
     votes, truth = crowd
-    rows = list(compare_methods(votes, truth))
+    rows = list(comparison.compare_methods(votes, truth))
     assert [row.method for row in rows] == list(AGGREGATORS)
     json.dumps([row._asdict() for row in rows], allow_nan=False)
     assert all(0 <= row.accuracy <= 1 and row.seconds >= 0 for row in rows)
-
-
-def test_experts_are_counted_only_where_a_method_selects_them(crowd):
-    rows = {row.method: row for row in compare_methods(*crowd)}
+    rows = {row.method: row for row in comparison.compare_methods(*crowd)}
     assert rows["majority-vote"].n_experts is None
     assert rows["unelisa"].n_experts >= 3
 
 
-def test_a_tie_counts_half():
-    votes = Votes.of(np.array([[1, 1], [1, -1], [-1, -1]], dtype=np.int8))
-    model, truth = MajorityVote().fit(votes), np.array([1, 1, 0], dtype=np.int8)
-    row = rate_scores("mv", model, model.decision_function(votes), truth, 2.5)
-    assert row == MethodScore("mv", 0.75, None, None, None, 2.5, None)
-
-
-def test_the_fit_does_not_see_what_is_only_scored(crowd):
+def test_fits_do_not_see_what_is_scored_nor_repeat_faults(crowd):
     votes, truth = crowd
     part, rest = votes.take_items(np.arange(300)), votes.take_items(np.arange(300, 600))
-    row = next(compare_methods(part, truth[300:], ["unelisa"], scored=rest))
-    model = build_aggregator("unelisa", 0).fit(part)
+    row = next(comparison.compare_methods(part, truth[300:], ["unelisa"], scored=rest))
+    model = comparison.build_aggregator("unelisa", 0).fit(part)
     assert row.accuracy == np.mean(model.predict(rest) == truth[300:])
-
-
-def test_the_votes_faults_are_not_repeated_by_every_method():
     votes = Votes.of(np.array([[1, 1, -1], [1, -1, 1], [1, -1, -1]], dtype=np.int8))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        list(compare_methods(votes, np.array([1, 1, -1], dtype=np.int8), ["majority-vote"]))
+        list(
+            comparison.compare_methods(
+                votes, np.array([1, 1, -1], dtype=np.int8), ["majority-vote"]
+            )
+        )
 
 
 class _Choosy(MajorityVote):
@@ -184,23 +151,20 @@ class _Choosy(MajorityVote):
         raise ModelError("it takes no such votes")
 
 
-def test_a_method_that_refuses_has_an_empty_row(crowd, monkeypatch):
+def test_refusals_leave_an_empty_row(crowd, monkeypatch, classes):
     monkeypatch.setitem(AGGREGATORS, "choosy", _Choosy)
     with pytest.warns(UnelisaWarning, match="choosy was left out: it takes no such votes"):
-        rows = list(compare_methods(*crowd, ["choosy", "majority-vote"]))
-    assert rows[0] == MethodScore("choosy")
+        rows = list(comparison.compare_methods(*crowd, ["choosy", "majority-vote"]))
+    assert rows[0] == comparison.MethodScore("choosy")
     assert rows[1].accuracy is not None
-
-
-def test_votes_that_nobody_can_use_are_refused():
-    votes = Votes.of(np.zeros((2, 2), dtype=np.int8), coding="pm1")
-    with pytest.raises(VotesError, match="there are no votes"):
-        list(compare_methods(votes, np.array([1, -1], dtype=np.int8)))
+    with pytest.warns(UnelisaWarning, match="unelisa was left out: .*takes two classes, found 4"):
+        rows = list(comparison.compare_methods(classes.votes, classes.truth, ["unelisa"]))
+    assert rows == [comparison.ClassMethodScore("unelisa")]
 
 
 @pytest.mark.parametrize("name", AGGREGATORS)
 def test_settings_reach_the_methods_that_have_them(name):
-    settings = build_aggregator(name, random_state=3, n_jobs=2).get_params()
+    settings = comparison.build_aggregator(name, random_state=3, n_jobs=2).get_params()
     assert settings.get("random_state", 3) == 3
     assert settings.get("n_jobs", 2) == 2
 
@@ -210,21 +174,18 @@ def classes():
     return simulate_classes(4, 12, 400, ordered=True, missing=0.6, random_state=0)
 
 
-def test_methods_that_take_the_classes_are_compared(classes):
-    rows = list(compare_methods(classes.votes, classes.truth))
-    assert [row.method for row in rows] == list_methods(classes.votes)
-    assert "unelisa" not in list_methods(classes.votes)
+def test_methods_that_take_the_classes_are_compared_by_the_figures_of_the_model(classes):
+    rows = list(comparison.compare_methods(classes.votes, classes.truth))
+    assert [row.method for row in rows] == comparison.list_methods(classes.votes)
+    assert "unelisa" not in comparison.list_methods(classes.votes)
     json.dumps([row._asdict() for row in rows], allow_nan=False)
     assert all(row.mean_absolute_error is not None for row in rows)
     plain = replace(classes.votes, ordered=False)
-    row = next(compare_methods(plain, classes.truth, ["dawid-skene"]))
+    row = next(comparison.compare_methods(plain, classes.truth, ["dawid-skene"]))
     assert row.mean_absolute_error is None
     assert row.log_loss is not None
-
-
-def test_a_row_of_classes_has_the_figures_of_the_model(classes):
-    row = next(compare_methods(classes.votes, classes.truth, ["dawid-skene"]))
-    model = build_aggregator("dawid-skene", 0).fit(classes.votes)
+    row = next(comparison.compare_methods(classes.votes, classes.truth, ["dawid-skene"]))
+    model = comparison.build_aggregator("dawid-skene", 0).fit(classes.votes)
     labels = classes.votes.name_codes(classes.truth)
     assert row.accuracy == np.mean(model.predict(classes.votes) == labels)
     chances = model.predict_proba(classes.votes)
@@ -235,14 +196,8 @@ def test_a_row_of_classes_has_the_figures_of_the_model(classes):
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
 @pytest.mark.parametrize("name", [n for n, c in AGGREGATORS.items() if c.takes.any_class])
 def test_scores_of_classes_are_log_probabilities_where_there_are_any(name, classes):
-    model = build_aggregator(name, 0).fit(classes.votes)
+    model = comparison.build_aggregator(name, 0).fit(classes.votes)
     scores = model.decision_function(classes.votes)
     assert scores.shape == (400, 4)
     if hasattr(model, "predict_proba"):
         assert softmax(scores, axis=1) == pytest.approx(model.predict_proba(classes.votes))
-
-
-def test_a_method_of_two_classes_that_was_asked_for_says_why_it_is_left_out(classes):
-    with pytest.warns(UnelisaWarning, match="unelisa was left out: .*takes two classes, found 4"):
-        rows = list(compare_methods(classes.votes, classes.truth, ["unelisa"]))
-    assert rows == [ClassMethodScore("unelisa")]

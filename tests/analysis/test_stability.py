@@ -49,15 +49,14 @@ def dense_edges(stability, voters):
 
 
 @pytest.mark.parametrize("silent", [False, True])
-def test_edges_agree_with_a_slow_loop_on_weighted_items(crowd, silent):
+def test_edges_agree_with_a_slow_loop_on_drawn_items(crowd, silent):
     votes = with_silence(crowd[0]) if silent else crowd[0]
     exact = partial(select_neighborhoods, tol=1e-6)
     found = bootstrap(votes, exact, B, random_state=3, level=0.8)
     graphs = []
     for rows, _ in seeded_draws(len(votes), B, 3):
-        counts = np.bincount(rows, minlength=len(votes)).astype(np.float64)
-        penalties = theory_penalty(votes.take_items(rows))
-        problem = L1Problem(votes.values, penalties, tol=1e-6, item_weights=counts)
+        drawn = votes.take_items(rows)
+        problem = L1Problem(drawn.values, theory_penalty(drawn), tol=1e-6)
         graphs.append(VoterGraph.of(naive_solver.ProximalGradient().solve(problem).weights))
     dense = dense_edges(found, votes.voters)
     drawn = np.array([graph.weights for graph in graphs])
@@ -135,12 +134,18 @@ def test_the_same_bits_whatever_the_number_of_jobs(crowd, estimator):
     assert not other.edges.equals(one.edges)
 
 
-def test_the_given_estimator_is_left_alone(crowd):
+def test_the_given_estimator_is_left_alone_and_it_says_what_it_holds(crowd):
     model = UnElisa(n_jobs=2)
     found = bootstrap(crowd[0], model, 2, random_state=0)
     assert not hasattr(model, "selector_")
     assert model.get_params() == UnElisa(n_jobs=2).get_params()
     assert found.fitted is not model
+    found = bootstrap(crowd[0], ExpertSelector(), 2, random_state=0)
+    n_edges = len(found.fitted.graph_.edges)
+    assert repr(found) == f"Stability(2 resamples of 9 voters and {n_edges} edges)"
+    assert "weight" not in found.voters  # a selector weighs nobody
+    assert isinstance(found, Stability)
+    assert Learned.of(found.fitted).weights is None
 
 
 class Coin(Aggregator):
@@ -220,15 +225,6 @@ def test_draws_without_a_vote_are_left_out_and_counted():
     assert left[0].startswith(f"{n_empty} of {B} resamples could not be fitted")
 
 
-def test_it_says_what_it_holds(crowd):
-    found = bootstrap(crowd[0], ExpertSelector(), 2, random_state=0)
-    n_edges = len(found.fitted.graph_.edges)
-    assert repr(found) == f"Stability(2 resamples of 9 voters and {n_edges} edges)"
-    assert "weight" not in found.voters  # a selector weighs nobody
-    assert isinstance(found, Stability)
-    assert Learned.of(found.fitted).weights is None
-
-
 class Silent(BaseEstimator):
     def fit(self, X, y=None):
         return self
@@ -273,16 +269,20 @@ def test_a_draw_has_as_many_items_with_repetitions_in_order():
     assert np.abs(counts - 200).max() < 5 * 14
 
 
-@pytest.mark.parametrize("n_jobs", [None, 2])
-def test_answers_come_in_the_order_of_the_generators(n_jobs):
-    def draw(generator):
-        return int(generator.integers(2**40))
+def test_draws_without_a_vote_and_fits_that_fail_are_left_out(generators):
+    def fit(_):
+        raise VotesError("these votes are odd")
 
-    expected = [draw(generator) for generator in np.random.default_rng(0).spawn(20)]
-    assert repeat_fits(draw, np.random.default_rng(0).spawn(20), n_jobs, None) == expected
+    with pytest.raises(ModelError, match="^20 of 20 resamples .* because these votes are odd$"):
+        repeat_fits(fit, generators, None, None)
 
+    def fit(_):
+        warnings.warn("a stranger's", RuntimeWarning, stacklevel=2)
 
-def test_fits_that_fail_are_left_out_and_counted(generators):
+    with pytest.warns(RuntimeWarning, match="stranger") as caught:
+        repeat_fits(fit, generators, None, None)
+    assert len(caught) >= 1
+
     def fit(generator):
         if generator.random() < 0.5:
             raise VotesError("nobody voted on anything")
@@ -296,16 +296,6 @@ def test_fits_that_fail_are_left_out_and_counted(generators):
     with pytest.warns(UnelisaWarning, match=words):
         assert repeat_fits(fit, generators, None, None) == [True] * (20 - failed)
 
-
-def test_where_no_fit_succeeds_there_is_no_answer(generators):
-    def fit(_):
-        raise VotesError("these votes are odd")
-
-    with pytest.raises(ModelError, match="^20 of 20 resamples .* because these votes are odd$"):
-        repeat_fits(fit, generators, None, None)
-
-
-def test_a_mistake_is_no_failed_fit(generators):
     def fit(_):
         raise KeyError("a mistake")
 
@@ -324,15 +314,6 @@ def test_limits_are_stated_once_and_idle_voters_not_at_all(generators, n_jobs):
     assert [str(w.message) for w in caught] == [
         "some resamples did not converge; the first warning: a limit was reached"
     ]
-
-
-def test_warnings_of_others_are_passed_on(generators):
-    def fit(_):
-        warnings.warn("a stranger's", RuntimeWarning, stacklevel=2)
-
-    with pytest.warns(RuntimeWarning, match="stranger") as caught:
-        repeat_fits(fit, generators, None, None)
-    assert len(caught) >= 1
 
 
 def test_a_bar_is_shown_when_asked(generators, capfd):

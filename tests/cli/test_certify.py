@@ -81,13 +81,10 @@ def test_bad_requests_end_in_a_sentence(run, files, gold, options, sentence):
     assert sentence in " ".join(result.stderr.split())
 
 
-def test_what_is_no_certificate_is_refused(run, files):
+def test_what_is_no_certificate_or_cut_off_is_refused(run, files, gold):
     result = run("certify", files.truth, "--check", files.truth)
     assert result.exit_code == 2
     assert "was not written by `unelisa certify --certificate`" in " ".join(result.stderr.split())
-
-
-def test_labels_that_are_cut_off_are_refused(run, files, gold):
     facts, labels = files.folder / "facts.json", files.folder / "labels.csv.gz"
     run("certify", files.votes, "--gold", gold, "--certificate", facts)
     labels.write_bytes(gzip.compress(b"item,label,status\n" * 9)[:-6])
@@ -138,3 +135,53 @@ def test_items_are_drawn_filled_in_and_certified(run, files):
     mixed = run("certify", files.votes, *given)
     assert mixed.exit_code == 2
     assert "holds items of 2 draws" in " ".join(mixed.stderr.split())
+
+
+def test_items_are_drawn_and_certified_by_weight(run, files):
+    drawn, weights = files.folder / "drawn.csv", files.folder / "weights.csv"
+    truth = pd.read_csv(files.truth).set_index("item")["label"]
+    heavy = [1 + 9 * (k % 10 == 0) for k in range(len(truth))]
+    pd.DataFrame({"item": truth.index, "weight": heavy}).to_csv(weights, index=False)
+    asked = files.votes, "--error", "20%", "--weights", weights
+    assert run("certify", *asked, "--draw", drawn).exit_code == 0
+    rows = pd.read_csv(drawn)
+    rows["label"] = truth[rows["item"]].to_numpy()
+    rows.to_csv(drawn, index=False)
+    found = run("certify", *asked, "--gold", drawn, "--json", "-")
+    assert found.exit_code == 0, found.stderr
+    facts = json.loads(found.stdout)
+    assert facts["certified_weight"] > 0.1
+    assert "by weight" in facts["guarantee"]
+    other = run("certify", *asked[:3], "--gold", drawn)
+    assert other.exit_code == 2
+    assert "were drawn with other weights" in " ".join(other.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("table", "sentence"),
+    [
+        ("item,weight\nx1,much\n", "the weight in row 2 of weights.csv is not a number"),
+        ("item,weight\nx1,1\nx1,2\n", "row 3 of weights.csv names an item again"),
+        ("item,price\nx1,1\n", "weights.csv must have columns item and weight"),
+        ("item,weight\nx1,1\n", "weights has no value for"),
+    ],
+)
+def test_weights_that_cannot_be_read_are_refused(run, files, table, sentence):
+    weights = files.folder / "weights.csv"
+    weights.write_text(table)
+    result = run("certify", files.votes, "--weights", weights)
+    assert result.exit_code == 2
+    assert sentence in " ".join(result.stderr.split())
+
+
+def test_chances_may_differ_between_strata(run, files, gold):
+    strata = files.folder / "strata.csv"
+    items = pd.read_csv(files.truth)["item"]
+    pd.DataFrame({"item": items, "stratum": ["a", "b"] * (len(items) // 2)}).to_csv(
+        strata, index=False
+    )
+    asked = "--gold", gold, "--error", "20%", "--json", "-"
+    facts = json.loads(run("certify", files.votes, *asked, "--strata", strata).stdout)
+    pooled = json.loads(run("certify", files.votes, *asked).stdout)
+    assert facts["n_strata"] == 2
+    assert 0 < facts["n_certified"] <= pooled["n_certified"]

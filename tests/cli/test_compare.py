@@ -6,7 +6,7 @@ import pytest
 KEYS = ["method", "accuracy", "balanced_accuracy", "auc", "log_loss", "seconds", "n_experts"]
 
 
-def test_methods_by_any_of_their_names_are_scored_on_the_screen_and_for_machines(run, files):
+def test_methods_are_scored_by_any_name_on_the_screen_and_for_machines(run, files, refused):
     path, names = files.folder / "rows.json", "MajorityVote,majority-vote,UNELISA"
     truth = ("--truth", files.truth)
     result = run("compare", files.votes, *truth, "--methods", names, "--json", path)
@@ -19,30 +19,24 @@ def test_methods_by_any_of_their_names_are_scored_on_the_screen_and_for_machines
     assert all(list(row) == KEYS for row in rows)
     assert rows[0]["log_loss"] is None
     assert rows[0]["n_experts"] is None
+    assert "--truth" in refused("compare", files.votes)
+    told = refused("compare", files.votes, "--truth", files.truth, "--methods", "unelisa,guess")
+    assert "there is no method 'guess'" in told
+    files.truth.write_text("a,b,c\n1,2,3\n")
+    assert "a column named item" in refused("compare", files.votes, "--truth", files.truth)
 
 
-def test_ties_and_items_without_votes_count_half(run, files):
+def test_the_truth_may_be_parquet_and_ties_count_half(run, files):
+    part = files.folder / "part.parquet"
+    pd.read_csv(files.truth).head(100).assign(note="x").to_parquet(part)
+    result = run("compare", files.votes, "--truth", part, "--methods", "majority-vote")
+    assert "scored on 100 items" in result.stdout
     files.votes.write_text("item,voter,vote\na,x,yes\na,y,no\nb,x,yes\nb,y,yes\nd,x,no\nd,y,no\n")
     files.truth.write_text("item,label\na,yes\nb,yes\nc,no\nd,\n")
     arguments = ("--truth", files.truth, "--methods", "majority-vote", "--json", "-")
     row = json.loads(run("compare", files.votes, *arguments).stdout)[0]
     assert row["accuracy"] == pytest.approx(2 / 3)
     assert row["balanced_accuracy"] == pytest.approx(0.625)
-
-
-def test_the_truth_may_be_parquet_and_cover_a_part(run, files):
-    part = files.folder / "part.parquet"
-    pd.read_csv(files.truth).head(100).assign(note="x").to_parquet(part)
-    result = run("compare", files.votes, "--truth", part, "--methods", "majority-vote")
-    assert "scored on 100 items" in result.stdout
-
-
-def test_bad_input_is_refused(refused, files):
-    assert "--truth" in refused("compare", files.votes)
-    told = refused("compare", files.votes, "--truth", files.truth, "--methods", "unelisa,guess")
-    assert "there is no method 'guess'" in told
-    files.truth.write_text("a,b,c\n1,2,3\n")
-    assert "a column named item" in refused("compare", files.votes, "--truth", files.truth)
 
 
 @pytest.mark.shared
@@ -81,14 +75,8 @@ def test_methods_of_more_classes_are_scored_and_the_others_named(run, graded):
     keys = "method accuracy balanced_accuracy macro_f1 log_loss calibration_error"
     assert list(rows[0]) == [*keys.split(), "mean_absolute_error", "seconds"]
     assert {"majority-vote", "dawid-skene"} <= {row["method"] for row in rows}
-
-
-def test_methods_that_were_named_are_not_listed_as_left_out(run, graded):
     result = run("compare", *graded, "--methods", "majority-vote,dawid-skene")
     assert "Left out" not in result.stdout
-
-
-def test_errors_in_steps_are_shown_for_a_declared_order(run, graded):
     arguments = ("--methods", "majority-vote,dawid-skene", "--order", "a,b,c,d")
     result = run("compare", *graded, *arguments)
     assert result.exit_code == 0, result.output

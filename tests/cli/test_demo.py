@@ -28,7 +28,7 @@ def demo(demo_folder) -> Demo:
     return Demo(shown, demo_folder / "demo", demo_folder / "found.json")
 
 
-def test_the_demo_shows_two_comparisons_and_the_voters(demo):
+def test_the_demo_shows_two_comparisons_and_the_voters_in_80_columns(demo):
     shown = demo.shown
     assert all(shown.count(f"\n{name} ") >= 2 for name in AGGREGATORS)
     assert "contrarian" in shown
@@ -36,14 +36,17 @@ def test_the_demo_shows_two_comparisons_and_the_voters(demo):
     assert "It found 100% of the true experts" in shown
     again = f"{own_name()} fit {demo.folder}/votes.csv --truth {demo.folder}/truth.csv"
     assert shown.splitlines()[-1] == f"Next: {again}"
-
-
-def test_the_demo_fits_80_columns(demo):
     lines = [line for line in demo.shown.splitlines() if str(demo.folder) not in line]
     assert max(len(line) for line in lines) <= 80
+    found = json.loads(demo.json.read_text())
+    assert found.pop("unelisa") == unelisa.__version__
+    assert {name: [row["method"] for row in rows] for name, rows in found.items()} == {
+        "crowd": list(AGGREGATORS),
+        "breast_cancer": list(AGGREGATORS),
+    }
 
 
-def test_the_demo_leaves_labels_a_report_and_its_inputs(demo, run, tmp_path):
+def test_the_demo_leaves_labels_and_its_rules_of_569_patients(demo, run, tmp_path):
     folder = demo.folder
     labels, truth = pd.read_csv(folder / "labels.csv"), pd.read_csv(folder / "truth.csv")
     assert (labels.label == truth.label).mean() > 0.95
@@ -51,15 +54,10 @@ def test_the_demo_leaves_labels_a_report_and_its_inputs(demo, run, tmp_path):
     again = run("fit", folder / "votes.csv", "--out", tmp_path / "labels.csv")
     assert again.exit_code == 0
     assert (tmp_path / "labels.csv").read_text() == (folder / "labels.csv").read_text()
-
-
-def test_machines_get_both_comparisons(demo):
-    found = json.loads(demo.json.read_text())
-    assert found.pop("unelisa") == unelisa.__version__
-    assert {name: [row["method"] for row in rows] for name, rows in found.items()} == {
-        "crowd": list(AGGREGATORS),
-        "breast_cancer": list(AGGREGATORS),
-    }
+    known = breast_cancer_votes()
+    assert known.votes.shape == (569, 30)
+    assert known.votes.classes == ("benign", "malignant")
+    assert (known.signs == 1).sum() == 212
 
 
 def test_the_next_command_is_named_as_this_one_was_called(monkeypatch, tmp_path):
@@ -101,10 +99,3 @@ def test_the_demo_on_more_classes_compares_the_methods_that_take_them(classes):
     labels, truth = pd.read_csv(folder / "labels.csv"), pd.read_csv(folder / "truth.csv")
     assert (labels.label == truth.label).mean() > 0.8
     assert "Hard pairs" in (folder / "report.html").read_text()
-
-
-def test_breast_cancer_votes_are_30_rules_on_569_patients():
-    known = breast_cancer_votes()
-    assert known.votes.shape == (569, 30)
-    assert known.votes.classes == ("benign", "malignant")
-    assert (known.signs == 1).sum() == 212

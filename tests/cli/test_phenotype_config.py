@@ -1,15 +1,18 @@
+import json
 from datetime import date
 from pathlib import Path
 
 import pytest
 
 from unelisa.cli.phenotype_config import Schemas, read_config
-from unelisa.errors import UnelisaError
+from unelisa.cli.rules import read_rules_config
+from unelisa.ehr.rules.atlas import CohortDefinition
+from unelisa.errors import ModelError, RecordsError, UnelisaError
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "ra.toml"
 
 
-def test_the_example_is_understood():
+def test_the_example_is_understood(tmp_path):
     config = read_config(EXAMPLE)
     assert config.title == "Rheumatoid arthritis"
     assert config.anchor_names == ["ICD:714.0", "NLP:rheumatoid arthritis"]
@@ -17,9 +20,17 @@ def test_the_example_is_understood():
     assert config.request.entry[0].text == "ICD:714.%"
     assert config.prevalence is None
     assert config.cohort == 714
+    file = tmp_path / "marked.toml"
+    file.write_text("\ufeff" + EXAMPLE.read_text(encoding="utf-8"), encoding="utf-8")
+    assert read_config(file) == read_config(EXAMPLE)
+    file.write_bytes("title = 'é'".encode("latin-1"))
+    with pytest.raises(UnelisaError, match="it is not UTF-8 text"):
+        read_config(file)
+    with pytest.raises(UnelisaError, match="there is no file no.toml"):
+        read_config(tmp_path / "no.toml")
 
 
-def test_anchors_are_counted_even_if_no_pattern_covers_them(tmp_path):
+def test_anchors_and_schemas_are_read_from_the_file(tmp_path):
     file = tmp_path / "a.toml"
     file.write_text(
         '[records]\nfeatures = ["NLP:%"]\n[phenotype]\nanchors = ["icd:1", "ICD:m05"]\n'
@@ -30,17 +41,6 @@ def test_anchors_are_counted_even_if_no_pattern_covers_them(tmp_path):
     config = read_config(file)
     assert config.anchor_names == ["ICD:M05"]
     assert [one.text for one in config.request.features] == ["NLP:%", "ICD:m05"]
-
-
-def read(tmp_path, records="", more=""):
-    file = tmp_path / "a.toml"
-    file.write_text(
-        f'[records]\nfeatures = ["ICD:%"]\n{records}\n[phenotype]\nanchors = ["ICD:1"]\n{more}\n'
-    )
-    return read_config(file)
-
-
-def test_schemas_may_be_apart(tmp_path):
     assert read(tmp_path).schemas == Schemas()
     more = '[cdm]\nschema = "a"\n[vocabulary]\nschema = "b"\n[results]\nschema = "c"'
     assert read(tmp_path, more=more).schemas == Schemas("a", "b", "c")
@@ -53,21 +53,21 @@ def test_schemas_may_be_apart(tmp_path):
         read(tmp_path, 'schema = "a"', '[cdm]\nschema = "b"')
 
 
-def test_no_utilization_can_be_declared(tmp_path):
-    assert read(tmp_path).request.utilization == "note_count"
-    assert read(tmp_path, 'utilization = "none"').request.utilization is None
+def read(tmp_path, records="", more=""):
+    file = tmp_path / "a.toml"
+    file.write_text(
+        f'[records]\nfeatures = ["ICD:%"]\n{records}\n[phenotype]\nanchors = ["ICD:1"]\n{more}\n'
+    )
+    return read_config(file)
 
 
-def test_an_index_day_and_the_days_around_it(tmp_path):
+def test_an_index_day_and_the_features_of_few_patients(tmp_path):
     request = read(tmp_path, 'index = ["ICD:1"]\nbefore = 365\nafter = 0').request
     assert [one.column for one in request.index] == ["ICD:1"]
     assert request.span == (365, 0)
     for bad in ("before = 3", 'index = ["ICD:1"]\nafter = -1'):
         with pytest.raises(UnelisaError, match="a.toml: "):
             read(tmp_path, bad)
-
-
-def test_features_are_left_out_if_few_patients_with_an_anchor_have_them(tmp_path):
     screen = read(tmp_path).request.screen
     assert (screen.share, [one.column for one in screen.among]) == (0.05, ["ICD:1"])
     assert read(tmp_path, "least_share = 0").request.screen.share == 0
@@ -77,6 +77,14 @@ def test_features_are_left_out_if_few_patients_with_an_anchor_have_them(tmp_path
         read(tmp_path, "least_patients = 0")
     with pytest.raises(UnelisaError, match="least_share is 1.5"):
         read(tmp_path, "least_share = 1.5")
+    assert read(tmp_path).request.utilization == "note_count"
+    assert read(tmp_path, 'utilization = "none"').request.utilization is None
+    file = tmp_path / "bad.toml"
+    file.write_text(
+        '[records]\nfeatures = ["NLP:%"]\n[phenotype]\nanchors = ["NLP:RA", "NLP:ra"]\n'
+    )
+    with pytest.raises(UnelisaError, match="each feature only once"):
+        read_config(file)
 
 
 @pytest.mark.parametrize(
@@ -133,24 +141,59 @@ def test_values_out_of_range_are_refused(tmp_path, more, sentence):
         read_config(file)
 
 
-def test_an_anchor_twice_is_refused(tmp_path):
-    file = tmp_path / "bad.toml"
-    file.write_text(
-        '[records]\nfeatures = ["NLP:%"]\n[phenotype]\nanchors = ["NLP:RA", "NLP:ra"]\n'
-    )
-    with pytest.raises(UnelisaError, match="each feature only once"):
-        read_config(file)
+REST = """
+[records]
+features = ["ICD:714.%"]
+[phenotype]
+anchors = ["ICD:714.0", "NLP:rheumatoid arthritis"]
+"""
 
 
-def test_an_editor_s_mark_at_the_start_is_no_matter(tmp_path):
-    file = tmp_path / "marked.toml"
-    file.write_text("\ufeff" + EXAMPLE.read_text(encoding="utf-8"), encoding="utf-8")
-    assert read_config(file) == read_config(EXAMPLE)
-    file.write_bytes("title = 'é'".encode("latin-1"))
-    with pytest.raises(UnelisaError, match="it is not UTF-8 text"):
-        read_config(file)
+@pytest.fixture
+def write(tmp_path):
+    def make(rules, rest=REST):
+        file = tmp_path / "rules.toml"
+        file.write_text(f"{rules}\n{rest}", encoding="utf-8")
+        return file
+
+    return make
 
 
-def test_an_absent_file_is_told(tmp_path):
-    with pytest.raises(UnelisaError, match="there is no file no.toml"):
-        read_config(tmp_path / "no.toml")
+def test_rules_of_every_kind_are_read_and_their_features_counted(write, tmp_path):
+    primary = {"CriteriaList": [{"ConditionOccurrence": {"CodesetId": 0}}]}
+    concepts = [{"id": 0, "expression": {"items": [{"concept": {"CONCEPT_ID": 80809}}]}}]
+    definition = {"ConceptSets": concepts, "PrimaryCriteria": primary}
+    (tmp_path / "c.json").write_text(json.dumps(definition))
+    rules = '[rules]\n"two" = "icd:714.0 >= 2 and NLP:Joint Pain"\nrows = {cohort = 12}\n'
+    rules = rules.replace("icd:", "ICD:") + 'atlas = {atlas = "c.json"}'
+    found = read_rules_config(write(rules))
+    assert list(found.rules) == ["two", "rows", "atlas"]
+    assert found.rules["two"].list_features() == ["ICD:714.0", "NLP:joint pain"]
+    assert found.rules["rows"] == 12
+    assert isinstance(found.rules["atlas"], CohortDefinition)
+    assert "NLP:joint pain" in {one.column for one in found.phenotype.request.features}
+
+
+@pytest.mark.parametrize(
+    ("rules", "what"),
+    [
+        ("", "the table [rules] is required"),
+        ("[rules]", "the table [rules] is required"),
+        ("[rules]\na = 3", "the rule 'a' must be a definition such as"),
+        ("[rules]\na = {cohort = true}", "the rule 'a' must be a definition such as"),
+        ('[rules]\na = "ICD:714.% >= 2"', "end it with + to combine codes"),
+        ('[rules]\na = "ICD:1 and"', "the rule 'ICD:1 and' cannot be read"),
+        ('[rules]\na = "code >= 2"', "the feature 'code' is not valid"),
+        ('[rules]\na = {atlas = "none.json"}', "none.json"),
+    ],
+)
+def test_what_is_wrong_is_named_with_the_file(write, rules, what):
+    with pytest.raises((ModelError, RecordsError)) as caught:
+        read_rules_config(write(rules))
+    assert what in str(caught.value)
+    assert str(caught.value).startswith("rules.toml: ")
+
+
+def test_the_phenotype_is_required(write):
+    with pytest.raises(ModelError, match="anchors under .phenotype. are required"):
+        read_rules_config(write('[rules]\na = "ICD:1"', '[records]\nfeatures = ["ICD:1"]'))

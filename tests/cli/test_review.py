@@ -89,6 +89,12 @@ def test_charts_of_a_phenotype_are_reviewed(answering, tmp_path):
         (["model.npz"], "model.npz cannot be read"),
         (["votes.csv", "votes.csv"], "votes.csv is not a model; name the votes alone"),
         (["votes.csv", "--reviewer", " "], "a reviewer's name must have 1 to 60 characters"),
+        (["votes.csv", "--aim", "certify", "--loss", "far"], "needs more than two ordered classes"),
+        (
+            ["votes.csv", "--aim", "certify", "--per", "item"],
+            "per must be file, automatic or class",
+        ),
+        (["votes.csv", "--aim", "certify", "--weights", "truth.csv"], "columns item and weight"),
     ],
 )
 def test_bad_arguments_are_refused(refused, files, monkeypatch, arguments, sentence):
@@ -97,17 +103,13 @@ def test_bad_arguments_are_refused(refused, files, monkeypatch, arguments, sente
     assert not (files.folder / "gold.csv").exists()
 
 
-def test_a_port_in_use_is_refused(refused, tmp_path):
+def test_a_port_in_use_is_refused_and_charts_have_no_labels_to_certify(refused, tmp_path):
     charts = tmp_path / "charts.csv"
     charts.write_text(CHARTS)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         told = refused("review", charts, "--gold", tmp_path / "gold.csv", "--port", port)
     assert f"cannot listen on port {port}" in told
-
-
-def test_charts_have_no_labels_to_certify(refused, tmp_path):
-    charts = tmp_path / "charts.csv"
     charts.write_text("person_id,label,probability,drawn\n1,,0.4,0.5\n2,,0.7,0.5\n")
     told = refused("review", charts, "--aim", "certify", "--gold", tmp_path / "gold.csv")
     assert "--aim certify is for votes" in told

@@ -26,7 +26,7 @@ def test_votes_truth_and_experts_are_written(run, folder):
     assert set(experts.polarity) <= {-1, 1}
 
 
-def test_long_and_wide_hold_the_same_votes(run, folder):
+def test_long_and_wide_hold_the_same_votes_and_machines_get_what_was_drawn(run, folder):
     run("simulate", "--out", folder / "long", "--items", 40)
     run("simulate", "--out", folder / "wide", "--items", 40, "--wide")
     wide = pd.read_csv(folder / "wide" / "votes.csv").set_index("item")
@@ -34,9 +34,6 @@ def test_long_and_wide_hold_the_same_votes(run, folder):
         index="item", columns="voter", values="vote"
     )
     assert (tidy[wide.columns] == wide).all(axis=None)
-
-
-def test_machines_get_what_was_drawn(run, folder):
     result = run("simulate", "--out", folder, "--items", 30, "--experts", 7, "--json", "-")
     found = json.loads(result.stdout)
     truth, experts = (pd.read_csv(folder / f"{name}.csv") for name in ("truth", "experts"))
@@ -64,7 +61,13 @@ def test_bad_designs_are_refused(refused, folder, arguments, sentence):
     assert not folder.exists()
 
 
-def test_a_folder_that_is_a_file_is_refused(refused, tmp_path):
+def test_bad_folders_and_crowds_on_two_classes_are_refused(refused, tmp_path, folder):
+    assert "n_classes must be from 3" in refused(
+        "simulate", "classes", "--out", folder, "--classes", 2
+    )
+    out = tmp_path / "ra.duckdb"
+    assert "at least 20" in refused("simulate", "ehr", "--patients", 3, "--out", out)
+    assert not list(tmp_path.iterdir())
     (tmp_path / "taken").write_text("x")
     assert "cannot create the folder" in refused("simulate", "--out", tmp_path / "taken")
 
@@ -88,12 +91,6 @@ def test_a_database_and_its_truth_are_written(run, tmp_path):
     assert found["rows"]["person"] == 60
 
 
-def test_too_few_patients_leave_nothing(refused, tmp_path):
-    out = tmp_path / "ra.duckdb"
-    assert "at least 20" in refused("simulate", "ehr", "--patients", 3, "--out", out)
-    assert not list(tmp_path.iterdir())
-
-
 def test_crowds_on_more_classes_are_written(run, folder):
     arguments = ("--classes", 3, "--items", 60, "--voters", 10, "--copies", 0.2, "--json", "-")
     result = run("simulate", "classes", "--out", folder, *arguments)
@@ -106,9 +103,3 @@ def test_crowds_on_more_classes_are_written(run, folder):
     assert voters.spammer.sum() == 1
     assert voters.copies.notna().sum() == 2
     assert set(voters.copies.dropna()) <= set(voters.voter)
-
-
-def test_crowds_on_two_classes_are_refused(refused, folder):
-    assert "n_classes must be from 3" in refused(
-        "simulate", "classes", "--out", folder, "--classes", 2
-    )

@@ -87,13 +87,16 @@ def test_charts_are_drawn_in_every_stratum_and_their_shares_are_right():
     assert (1 / sample.drawn).sum() == pytest.approx(5000)  # each stands for its share
 
 
-@pytest.mark.parametrize("shape", [0.05, 0.3])
-def test_at_least_fifteen_of_fifty_charts_are_of_flagged_patients(shape):
+@pytest.mark.parametrize("n", [1, 10, 50, 53, 400])
+@pytest.mark.parametrize("shape", [0.02, 0.3, 30.0])
+@pytest.mark.parametrize("patients", [40, 20_000])
+def test_at_least_fifteen_of_fifty_charts_are_of_flagged_patients(n, shape, patients):
     rng = np.random.default_rng(0)
-    chances = rng.beta(shape, 1, 20_000)
-    sample = draw_charts(chances, 50, rng)
-    assert 45 <= len(sample.rows) <= 55
-    assert (chances[sample.rows] >= 0.5).sum() >= 15 * len(sample.rows) / 52
+    chances = rng.beta(shape, 1, patients)
+    sample = draw_charts(chances, n, rng)
+    assert len(np.unique(sample.rows)) == len(sample.rows) == min(n, patients)
+    flagged = (chances >= 0.5).sum()
+    assert (chances[sample.rows] >= 0.5).sum() >= min(0.3 * n, flagged)
 
 
 def test_a_small_stratum_is_drawn_whole():

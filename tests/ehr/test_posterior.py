@@ -66,7 +66,8 @@ def test_a_ppv_without_charts_allows_for_an_error_that_anchors_share():
         doubt_ppv(told, flagged, cases, share_errors(0.7), None)
         for flagged, cases in ((0.27, 0.2), (0.03, 0.01))
     )
-    assert copied.low == pytest.approx(1 - 0.09 * 0.8 / 0.27)
+    assert copied.low == pytest.approx(1 - share_errors(0.7) * 0.8 / 0.27)
+    assert copied.high == pytest.approx(0.995)  # half of the errors that were allowed
     assert rare.low == 0  # nothing can be said
     stated = doubt_ppv(told, 0.03, 0.01, share_errors(0.7), (0.009, 0.011))
     assert (stated.low, stated.high) == (pytest.approx(0.4 * 0.3), 0.95)

@@ -2,16 +2,7 @@ import numpy as np
 import pytest
 
 import naive_latent
-from unelisa.kernels.pseudo_likelihood import (
-    Layout,
-    Penalty,
-    descend_pairs,
-    differentiate_expected_loss,
-    fast_exp,
-    fast_log,
-    sum_expected_loss,
-    sum_marginal_loss,
-)
+from unelisa.kernels import pseudo_likelihood
 
 N_ITEMS, N_VOTERS = 40, 6
 
@@ -35,27 +26,33 @@ def kernel_arguments(case):
     return votes, predictors, posterior.astype(np.float32), weights
 
 
-def test_exp_and_log_are_accurate_to_single_precision():
+def test_exp_and_log_are_accurate_and_no_votes_add_nothing():
     x = np.linspace(-30, 30, 997).astype(np.float32)
-    powers = np.array([fast_exp(v) for v in x])
+    powers = np.array([pseudo_likelihood.fast_exp(v) for v in x])
     assert np.max(np.abs(powers / np.exp(x.astype(np.float64)) - 1)) < 3e-6  # |x| eps included
     y = np.exp(np.linspace(-12, 40, 997)).astype(np.float32)
-    logs = np.array([fast_log(v) for v in y])
+    logs = np.array([pseudo_likelihood.fast_log(v) for v in y])
     assert np.allclose(logs, np.log(y.astype(np.float64)), rtol=2e-7, atol=2e-7)
+    votes = np.zeros((1, 5), np.float32)
+    posterior, weights = np.full(5, 0.5, np.float32), np.ones(1)
+    assert pseudo_likelihood.sum_expected_loss(votes, votes, posterior, weights) == 0.0
+    assert pseudo_likelihood.sum_marginal_loss(votes, votes, posterior, weights) == (0.0, 0.0, 0.0)
 
 
 def test_expected_loss_is_that_of_the_slow_twin(case):
     wanted = naive_latent.expected_loss(*case)
-    assert sum_expected_loss(*kernel_arguments(case)) == pytest.approx(wanted, rel=1e-6)
-    assert differentiate_expected_loss(*kernel_arguments(case))[0] == pytest.approx(
+    assert pseudo_likelihood.sum_expected_loss(*kernel_arguments(case)) == pytest.approx(
         wanted, rel=1e-6
     )
+    assert pseudo_likelihood.differentiate_expected_loss(*kernel_arguments(case))[
+        0
+    ] == pytest.approx(wanted, rel=1e-6)
 
 
 def test_derivatives_are_finite_differences_of_the_loss(case):
     values, edges, biases, weights, posterior = case
-    _, residuals, curvatures, cross_curvatures, weight_scores = differentiate_expected_loss(
-        *kernel_arguments(case)
+    _, residuals, curvatures, cross_curvatures, weight_scores = (
+        pseudo_likelihood.differentiate_expected_loss(*kernel_arguments(case))
     )
     step = 1e-4
     for s in range(N_VOTERS):
@@ -81,7 +78,7 @@ def test_marginal_loss_and_its_gradient_are_those_of_enumeration(case):
 
     def kernel(field):
         truth = (field + values @ weights).astype(np.float32)
-        return sum_marginal_loss(votes, predictors, truth, weights)
+        return pseudo_likelihood.sum_marginal_loss(votes, predictors, truth, weights)
 
     def naive(field):
         return naive_latent.marginal_loss(values, edges, biases, weights, field)
@@ -92,13 +89,6 @@ def test_marginal_loss_and_its_gradient_are_those_of_enumeration(case):
     assert curvature > 0
 
 
-def test_a_voter_without_votes_adds_nothing():
-    votes = np.zeros((1, 5), np.float32)
-    posterior, weights = np.full(5, 0.5, np.float32), np.ones(1)
-    assert sum_expected_loss(votes, votes, posterior, weights) == 0.0
-    assert sum_marginal_loss(votes, votes, posterior, weights) == (0.0, 0.0, 0.0)
-
-
 N_PAIRED = 5
 
 
@@ -107,7 +97,7 @@ def make_model(rng):
     pairs = np.ones((N_PAIRED, N_PAIRED), bool)
     np.fill_diagonal(pairs, False)
     pairs[0, 1:4] = pairs[1:4, 0] = False
-    layout = Layout.of(pairs)
+    layout = pseudo_likelihood.Layout.of(pairs)
     sides = np.diff(layout.rows)
     squares = []
     for side in sides:
@@ -144,8 +134,10 @@ def test_without_l1_the_minimum_solves_the_linear_equations(free):
     n_pairs = len(layout.first)
     tight, center = rng.random(n_pairs), rng.normal(size=n_pairs)
     own_tight, own_center = rng.random(N_PAIRED), rng.normal(size=N_PAIRED)
-    penalty = Penalty(np.zeros(n_pairs), tight, center, own_tight, own_center)
-    found = descend_pairs(layout, hessians, gradient, penalty, start(n_pairs), free, 500, 1e-9)
+    penalty = pseudo_likelihood.Penalty(np.zeros(n_pairs), tight, center, own_tight, own_center)
+    found = pseudo_likelihood.descend_pairs(
+        layout, hessians, gradient, penalty, start(n_pairs), free, 500, 1e-9
+    )
     matrix, right = assemble(layout, squares, gradient)
     chosen = np.repeat([True, *free], [n_pairs, N_PAIRED, N_PAIRED])
     ridge = np.concatenate([tight, np.zeros(N_PAIRED), own_tight])
@@ -162,8 +154,8 @@ def test_l1_keeps_the_optimality_conditions():
     n_pairs = len(layout.first)
     none, row = np.zeros(n_pairs), np.zeros(N_PAIRED)
     l1 = np.full(n_pairs, 1.0)
-    penalty = Penalty(l1, none, none, row, row)
-    found = descend_pairs(
+    penalty = pseudo_likelihood.Penalty(l1, none, none, row, row)
+    found = pseudo_likelihood.descend_pairs(
         layout, hessians, gradient, penalty, start(n_pairs), (True, True), 500, 1e-9
     )
     edges = found[0]

@@ -51,22 +51,16 @@ def test_without_bounds_there_may_be_no_minimum():
     assert np.abs(far).max() > 1.5 * np.abs(near).max()
 
 
-def test_three_voters_have_an_exact_solution():
+def test_three_voters_have_an_exact_solution_and_one_without_pairs_gets_nothing():
     v = np.array([0.8, 0.5, -0.4])
     found, _ = descend_rank_one(
         np.outer(v, v), np.ones((3, 3)), np.ones(3), np.array([0.5, 0.5, -0.5]), 1000, 1e-14
     )
     assert found == pytest.approx(v)
-
-
-def test_a_voter_without_pairs_gets_nothing():
     r, precision = np.full((3, 3), 0.25), np.ones((3, 3))
     precision[2], precision[:, 2] = 0.0, 0.0
     found, _ = descend_rank_one(r, precision, np.ones(3), np.full(3, 0.5), 100, 1e-12)
     assert found == pytest.approx([0.5, 0.5, 0.0])
-
-
-def test_the_limit_of_sweeps_is_reported():
     r, precision, start = draw_problem(1)
     assert descend_rank_one(r, precision, np.full(6, LOOSE), start, 3, 0.0)[1] == 3
 
@@ -80,13 +74,10 @@ def test_minors_equal_their_slow_twin(witnesses):
     assert found == pytest.approx(naive_spectral.minors(r, list(witnesses)), abs=1e-9)
 
 
-def test_a_rank_one_covariance_has_no_minors_whatever_its_diagonal():
+def test_only_a_dependent_pair_stands_out():
     v = np.array([0.9, -0.5, 0.3, 0.7, 0.2])
     r = np.outer(v, v) + np.diag([1.0, 2.0, 3.0, 4.0, 5.0])
     assert sum_minors(r, np.arange(5)) == pytest.approx(np.zeros((5, 5)), abs=1e-12)
-
-
-def test_a_dependent_pair_stands_out():
     r = np.full((6, 6), 0.1)
     r[0, 1] = r[1, 0] = 0.5
     scores = sum_minors(r, np.arange(6))

@@ -3,15 +3,19 @@
 import multiprocessing
 import os
 import threading
+import time
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from unelisa.errors import ModelError
 from unelisa.estimator import fit_aside
 from unelisa.kernels import threads
 from unelisa.kernels.threads import one_blas_thread, run_threads
+from unelisa.parallel import count_jobs, run_all
 
 
 def name_thread(_):
@@ -37,13 +41,10 @@ def test_what_one_thread_can_do_runs_in_the_callers_own(n_tasks, n_threads):
     assert run_threads(name_thread, range(n_tasks), n_threads) == [own] * n_tasks
 
 
-def test_several_threads_are_others_and_named():
+def test_several_threads_are_others_and_named_and_no_tasks_need_none():
     names = run_threads(name_thread, range(8), 2)
     assert all(name.startswith("unelisa") for name in names)
     assert len(set(names)) <= 2
-
-
-def test_no_tasks_need_no_thread():
     assert run_threads(name_thread, [], 4) == []
 
 
@@ -73,20 +74,17 @@ def test_after_an_error_the_waiting_tasks_are_not_begun():
     assert len(begun) < 50
 
 
-def test_callers_share_the_cores_and_each_keeps_one_thread(monkeypatch):
+def test_a_task_may_run_threads_and_callers_share_the_cores(monkeypatch):
+    def work(task):
+        return sum(run_threads(lambda x: x * task, range(4), 2))
+
+    assert run_threads(work, range(4), 2) == [0, 6, 12, 18]
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
     with threads._borrow(3) as first, threads._borrow(3) as second, threads._borrow(3) as third:
         assert (first, second, third) == (3, 1, 1)
     with threads._borrow(9) as asked:
         assert asked == 9  # who names a number gets it where nobody else is at work
     assert threads._lent == 0
-
-
-def test_a_task_may_itself_run_threads():
-    def work(task):
-        return sum(run_threads(lambda x: x * task, range(4), 2))
-
-    assert run_threads(work, range(4), 2) == [0, 6, 12, 18]
 
 
 def _run_in_child(connection):
@@ -144,10 +142,6 @@ def test_blas_is_held_to_one_thread_until_the_last_holder_leaves():
     assert count_blas() == {1}
     second.__exit__(None, None, None)
     assert count_blas() == {3}
-
-
-@needs_three
-def test_holders_within_holders_and_after_an_error():
     with pytest.raises(KeyError), one_blas_thread():
         with one_blas_thread():
             assert count_blas() == {1}
@@ -199,3 +193,25 @@ def test_a_forked_child_has_no_holders():
         child.join(60)
         assert count_blas() == {1}  # the child's freedom is not the parent's
     assert child.exitcode == 0
+
+
+def test_jobs_are_counted_as_scikit_learn_does():
+    assert count_jobs(None) == 1
+    assert count_jobs(3) == 3
+    assert count_jobs(-1) == joblib.effective_n_jobs(-1)
+    assert count_jobs(-10_000) == 1
+    with joblib.parallel_config(n_jobs=2, backend="threading"):
+        assert count_jobs(None) == 2
+    for wrong in (0, "2", 1.5, True, np.True_):
+        with pytest.raises(ModelError, match="n_jobs"):
+            count_jobs(wrong)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 1, 2, 4, -1])
+def test_results_come_in_the_order_of_the_tasks(n_jobs):
+    def late(task):
+        time.sleep(0.01 * (3 - task))
+        return task * task
+
+    assert run_all(late, range(4), n_jobs) == [0, 1, 4, 9]
+    assert run_all(late, [], n_jobs) == []

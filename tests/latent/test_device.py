@@ -7,6 +7,9 @@ import scipy.sparse as sp
 import unelisa as ue
 
 pytest.importorskip("torch")
+from unelisa.latent import crowd
+from unelisa.latent.crowd import draw_run, order_items
+from unelisa.votes.ballots import count_votes, list_ballots, set_prior_odds
 from unelisa.votes.blocks import SparseBlocks, WholeTable
 from unelisa.votes.device import RUN, TWINS, DeviceBlocks
 
@@ -92,6 +95,27 @@ def test_a_model_of_a_device_is_saved_updated_and_scores_votes_of_this_process(t
     assert np.array_equal(loaded.predict(votes), model.predict(there))
     more = hold(draw_codes(2, seed=5), 2)
     assert len(model.update(more).predict(more)) == len(more)
+
+
+@pytest.mark.parametrize("most", [60, 5000])
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_samples_of_a_device_are_the_same_items(n_classes, most, monkeypatch):
+    monkeypatch.setattr(crowd, "MOST_DRAWN", most)
+    codes = draw_codes(n_classes)
+    codes[200:900] = codes[:100].repeat(7, axis=0)  # many items with the same votes
+    votes = hold(codes, n_classes)
+    here, there = (list_ballots(one.blocks) for one in (votes, ue.to_device(votes, "cpu")))
+    cast, _ = here.sum(count_votes, codes.shape[1], n_classes)
+    order = here.compute(order_items, cast)
+    assert np.array_equal(there.compute(order_items, cast), order)
+    assert len(order) == min(most, len(codes))
+    shape = len(codes) if n_classes == 2 else (len(codes), n_classes)
+    odds = np.random.default_rng(3).normal(size=shape)
+    for known in (np.empty(0), odds):
+        runs = [draw_run(set_prior_odds(one, known), n_classes, 50) for one in (here, there)]
+        for one, other in zip(*runs, strict=True):
+            assert one.dtype == other.dtype
+            assert np.array_equal(one, other)
 
 
 def test_many_votes_of_one_voter_are_added_in_runs():

@@ -116,11 +116,20 @@ def test_at_the_correction_the_gradient_vanishes(n_classes, spread):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_corrected_reading_predicts_what_was_fitted(n_classes):
+def test_a_correction_predicts_what_was_fitted_and_lowers_the_log_loss(n_classes):
     labeled, reading, run = labeled_items(n_classes)
     found = fit_correction(labeled, 4, 0.3)
     corrected = replace(reading, correction=found)
     assert corrected.weigh_run(run) == pytest.approx(labeled.predict(found))
+    gains, right = [], []
+    for seed in range(5):
+        values, truth = biased_crowd(seed, n_classes)
+        reading, rest = trust_equally(5, n_classes), np.arange(100, 800)
+        found, _ = follow(values, labels(truth, np.arange(100)), reading)
+        gains.append(log_loss(reading, values, truth, rest) - log_loss(found, values, truth, rest))
+        right.append(accuracy(found, values, truth) - accuracy(reading, values, truth))
+    assert np.mean(gains) > 0.05
+    assert np.mean(right) > 0.02
 
 
 def test_clear_labels_against_the_voters_swap_the_sides():
@@ -134,23 +143,16 @@ def test_clear_labels_against_the_voters_swap_the_sides():
     assert accuracy(against, values, -truth) == accuracy(reading, values, truth) > 0.9
 
 
-def test_one_label_against_the_voters_swaps_nothing():
+def test_one_label_swaps_nothing_but_decides_a_sign_that_is_open():
     values, truth = crowd(0, [0.8] * 7)
     reading, sure = trust_equally(7), np.flatnonzero(values.sum(axis=1) == 7 * truth)[:1]
     assert follow(values, labels(-truth, sure), reading)[0] is reading
-
-
-def test_one_label_decides_a_sign_that_is_open():
-    values, truth = crowd(0, [0.8] * 7)
     reading = trust_equally(7, kind=OpenReading)
     unsure = np.flatnonzero(values.sum(axis=1) == truth)[:1]
     for side in (1, -1):
         found, _ = follow(values, labels(side * truth, unsure), reading)
         assert told(found) == []
         assert accuracy(found, values, side * truth) > 0.9
-
-
-def test_more_than_two_classes_are_never_turned():
     values, truth = classes_crowd(0, [0.8] * 7)
     reading = trust_equally(7, 3)
     assert follow(values, labels(2 - truth, np.arange(9)), reading)[0] is reading
@@ -198,15 +200,6 @@ def test_where_another_readings_other_side_is_chosen_all_sides_are_swapped():
     assert first == pytest.approx(-reading.score(ballots_of(values)))
 
 
-def test_few_labels_check_and_correct_nothing():
-    values, truth = crowd(0, [0.8] * 7)
-    reading, known = trust_equally(7), labels(truth, np.arange(9))
-    found, checked = follow(values, known, reading)
-    right = accuracy(reading, values[:9], truth[:9])
-    assert found is reading
-    assert checked[:2] == (9, round(9 * right))
-
-
 def biased_crowd(seed, n_classes, n_items=800):
     """Voters who name the last class too often, all of them: the votes cannot tell."""
     rng = np.random.default_rng(seed)
@@ -217,25 +210,19 @@ def biased_crowd(seed, n_classes, n_items=800):
     return values.astype(np.int8), truth
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_correction_lowers_the_log_loss_of_other_items(n_classes):
-    gains, right = [], []
-    for seed in range(5):
-        values, truth = biased_crowd(seed, n_classes)
-        reading, rest = trust_equally(5, n_classes), np.arange(100, 800)
-        found, _ = follow(values, labels(truth, np.arange(100)), reading)
-        gains.append(log_loss(reading, values, truth, rest) - log_loss(found, values, truth, rest))
-        right.append(accuracy(found, values, truth) - accuracy(reading, values, truth))
-    assert np.mean(gains) > 0.05
-    assert np.mean(right) > 0.02
-
-
-def test_voters_who_are_misjudged_are_judged_anew():
+def test_voters_are_judged_anew_but_prior_odds_not_learned_again():
     values, truth = crowd(5, [0.95, 0.95, 0.55, 0.55, 0.55])
     reading = reading_of(model_of([0.2, 0.2, 1.5, 1.5, 1.5]))
     found, _ = follow(values, labels(truth, np.arange(150)), reading)
     assert found.correction.votes[:2].min() > found.correction.votes[2:].max()
     assert accuracy(found, values, truth) > accuracy(reading, values, truth) + 0.1
+    # what a prior explains needs no vote
+    values, truth = crowd(11, [0.5] * 5)
+    found, _ = follow(
+        values, labels(truth, np.arange(100)), trust_equally(5, weight=0.01), 3.0 * truth
+    )
+    assert np.abs(found.correction.votes).max() < 0.3
+    assert np.abs(found.correction.offsets).max() < 0.5
 
 
 @pytest.mark.parametrize("n_labels", [10, 50])
@@ -250,13 +237,18 @@ def test_labels_do_no_harm(n_labels):
     assert np.mean(losses) < log_loss(reading, values, truth, everything) + 0.02
 
 
-def test_what_is_checked_was_left_out():
+def test_what_is_checked_was_left_out_and_of_many_labels_some_are_used(monkeypatch):
     """Labels without any relation to the votes of 300 voters, who could fit all of them."""
     rng = np.random.default_rng(0)
     values = rng.choice(np.array([-1, 1], dtype=np.int8), (80, 300))
     _, checked = follow(values, rng.integers(0, 2, 80), trust_equally(300, weight=0.1))
     assert checked.n == 80
     assert 20 < checked.right < 60
+    monkeypatch.setattr(module, "MOST_LABELS", 50)
+    values, truth = crowd(1, [0.8] * 5)
+    known = labels(truth, np.arange(600))
+    _, checked = follow(values, known, trust_equally(5))
+    assert checked.n == 50
 
 
 def test_every_label_is_checked_by_the_correction_of_the_other_folds(monkeypatch):
@@ -277,7 +269,7 @@ def test_every_label_is_checked_by_the_correction_of_the_other_folds(monkeypatch
         assert one == pytest.approx(other)
 
 
-def test_items_without_votes_teach_nothing():
+def test_items_without_votes_and_no_labels_teach_nothing():
     values, truth = crowd(10, [0.8] * 5)
     values[:30] = 0
     reading, silent = trust_equally(5), np.arange(30)
@@ -286,30 +278,15 @@ def test_items_without_votes_teach_nothing():
     one, other = (follow(values, known, reading) for known in (voted, both))
     assert one[1] == other[1]
     assert np.array_equal(one[0].weigh(ballots_of(values)), other[0].weigh(ballots_of(values)))
-
-
-def test_without_labels_nothing_happens():
     values, _ = crowd(0, [0.8] * 5)
     reading = trust_equally(5)
     assert follow(values, np.full(600, -1), reading) == (reading, Checked())
-
-
-def test_prior_odds_are_not_learned_again():
-    """What a prior explains needs no vote."""
-    values, truth = crowd(11, [0.5] * 5)
-    found, _ = follow(
-        values, labels(truth, np.arange(100)), trust_equally(5, weight=0.01), 3.0 * truth
-    )
-    assert np.abs(found.correction.votes).max() < 0.3
-    assert np.abs(found.correction.offsets).max() < 0.5
-
-
-def test_of_very_many_labels_evenly_spaced_ones_are_used(monkeypatch):
-    monkeypatch.setattr(module, "MOST_LABELS", 50)
-    values, truth = crowd(1, [0.8] * 5)
-    known = labels(truth, np.arange(600))
-    _, checked = follow(values, known, trust_equally(5))
-    assert checked.n == 50
+    values, truth = crowd(0, [0.8] * 7)
+    reading, known = trust_equally(7), labels(truth, np.arange(9))
+    found, checked = follow(values, known, reading)
+    right = accuracy(reading, values[:9], truth[:9])
+    assert found is reading
+    assert checked[:2] == (9, round(9 * right))
 
 
 def shares_of(values, reading, odds=None):
@@ -323,7 +300,7 @@ def match(values, reading, low, high, odds=None):
     return replace(reading, correction=correction)
 
 
-def test_a_stated_share_is_that_of_the_labels():
+def test_shares_are_stated_for_two_classes_or_three():
     values, _ = biased_crowd(0, 2)
     values[:50] = 0  # without votes: not among those that are counted
     reading = trust_equally(5)
@@ -332,11 +309,7 @@ def test_a_stated_share_is_that_of_the_labels():
     assert shares_of(values, found)[1] == pytest.approx(0.2, abs=1e-5)
     before, after = reading.score(ballots_of(values)), found.score(ballots_of(values))
     assert after - before == pytest.approx(after[0] - before[0])  # the order of items stays
-
-
-def test_a_stated_interval_is_reached_at_its_end_and_otherwise_left():
     values, _ = biased_crowd(0, 2)
-    reading = trust_equally(5)
     share = shares_of(values, reading)[1]
     above, below = (
         match(values, reading, [0, 0.9], [1, 0.95]),
@@ -346,9 +319,6 @@ def test_a_stated_interval_is_reached_at_its_end_and_otherwise_left():
     assert shares_of(values, below)[1] == pytest.approx(0.3, abs=1e-5)
     inside = match_prevalence(ballots_of(values), reading, np.array([[0, share - 0.1], [1, 1.0]]))
     assert inside is reading.correction
-
-
-def test_the_shares_of_three_classes_may_be_stated_in_part():
     values, _ = biased_crowd(0, 3)
     reading = trust_equally(5, 3)
     one = shares_of(values, match(values, reading, [0, 0, 0.1], [1, 1, 0.1]))
@@ -359,14 +329,11 @@ def test_the_shares_of_three_classes_may_be_stated_in_part():
     assert ranges == pytest.approx([0.4, 0.3, 0.3], abs=1e-5)
 
 
-def test_known_labels_count_in_the_share():
+def test_known_labels_count_in_the_share_and_their_correction_is_kept():
     values, truth = biased_crowd(0, 2)
     odds = np.where(np.arange(800) < 200, 1e3 * truth, 0.0)
     found = match(values, trust_equally(5), [0, 0.5], [1, 0.5], odds)
     assert shares_of(values, found, odds)[1] == pytest.approx(0.5, abs=1e-5)
-
-
-def test_a_correction_by_labels_is_kept_beside_a_stated_share():
     values, _ = biased_crowd(0, 3)
     before = Correction(0.7, np.array([0.1, 0.2, 0.0]), np.linspace(0.1, 0.5, 5))
     found = match(values, trust_equally(5, 3, correction=before), [0, 0, 0.1], [1, 1, 0.1])

@@ -34,15 +34,12 @@ def reading_with(correction):
     )
 
 
-def test_a_score_is_the_log_odds_of_two_classes_and_logs_of_more():
+def test_scores_are_log_odds_or_logs_with_the_prior_added():
     two, three = (reading_with(Correction.none(k, 3)) for k in (2, 3))
     logs = two.weigh(ballots_of(VALUES))
     assert np.exp(logs).sum(axis=1) == pytest.approx(1)
     assert two.score(ballots_of(VALUES)) == pytest.approx(logs[:, 1] - logs[:, 0])
     assert np.array_equal(three.score(ballots_of(CODES)), three.weigh(ballots_of(CODES)))
-
-
-def test_prior_odds_are_added():
     reading, odds = reading_with(Correction.none(2, 3)), np.array([0.0, 1.0, -2.0, 0.5])
     plain = reading.score(ballots_of(VALUES))
     assert reading.score(ballots_of(VALUES, odds)) == pytest.approx(plain + odds)
@@ -51,7 +48,7 @@ def test_prior_odds_are_added():
     assert three.weigh(ballots_of(CODES, logs)) == pytest.approx(expected)
 
 
-def test_a_correction_is_what_the_equation_says():
+def test_corrections_are_what_the_equation_says_also_turned():
     """slope log P(k) + offset_k + sum_s w_s [f_s = k], of items with votes."""
     weights = np.array([0.5, -0.2, 0.1])
     correction = Correction(0.7, np.array([0.3, 0.0, -0.3]), weights)
@@ -64,9 +61,6 @@ def test_a_correction_is_what_the_equation_says():
     found = reading_with(correction).weigh(ballots_of(CODES))
     logs = correction.apply(run, reading_with(correction).think(run))
     assert found == pytest.approx(log_softmax(logs, axis=1))
-
-
-def test_a_turned_correction_is_that_of_the_other_sides():
     correction = Correction(0.7, np.array([0.3, -0.1]), np.array([0.5, -0.2, 0.1]))
     reading = reading_with(correction)
     turned = replace(reading.turned(), correction=correction.turned())
@@ -77,28 +71,25 @@ def test_a_turned_correction_is_that_of_the_other_sides():
     assert turned.score(ballots_of(VALUES)) == pytest.approx(-score + votes)  # w_s is of "says k"
 
 
-def test_branches_are_voters_with_votes_a_family_counted_as_one():
+def test_branches_reasons_notes_and_readings_are_those_of_the_voters():
     model = model_of(np.ones(7), standard_errors=np.array([1, 1, np.nan, 1, 1, 1, 1.0]))
     assert reading_of(model).clusters == 6
     assert reading_of(model, family=[0, 0, -1, 1, 1, 1, -1]).clusters == 3
-
-
-def test_reasons_and_notes_are_added():
     reading = reading_of(model_of(np.ones(3)), reasons=(Caution("first"),))
     assert [one.text for one in reading.doubting("more").reasons] == ["first", "more"]
     assert [one.text for one in reading.noting("one", "two").notes] == ["one", "two"]
     assert reading.notes == ()
-
-
-def test_readings_are_the_reading_itself_and_the_others():
     one = reading_of(model_of(np.ones(3)))
     both = replace(one, others=(replace(one, structure="other"),))
     assert [each.structure for each in both.readings] == ["ease", "other"]
     assert (one.two_readings, both.two_readings) == (False, True)
     assert one.doubting(f"{TWO_READINGS}: of which one is not known").two_readings
+    found = reading_of(model_of(np.ones(3))).measure_ease(SimpleNamespace(n_items=2))
+    assert np.isnan(found).all()
+    assert len(found) == 2
 
 
-def test_cautions_name_their_voters():
+def test_cautions_and_partners_name_their_voters():
     names = np.array(["ann", "bob", "cem", "dia", "eve"], dtype=object)
     assert (
         Caution("{voters} repeat each other", (1, 3)).name_voters(names)
@@ -108,9 +99,6 @@ def test_cautions_name_their_voters():
     assert told == "ann, bob, cem and 2 more repeat each other"
     assert told.voters == tuple(names)
     assert Caution("nothing found").name_voters(names) == "nothing found"
-
-
-def test_the_strongest_partners_are_named_and_the_others_counted():
     hub, others = np.zeros(5, dtype=np.int32), np.arange(1, 6, dtype=np.int32)
     links = Links(hub, others, np.array([0.1, -0.9, 0.3, 0.2, 0.5]))
     assert links.edges[1] == (0, 2, -0.9)
@@ -119,12 +107,6 @@ def test_the_strongest_partners_are_named_and_the_others_counted():
     nobody = np.empty(0, dtype=np.int32)
     assert Links(nobody, nobody, np.empty(0)).name_partners(np.array(["a", "b"])) == ["", ""]
     assert list_names(["a", "b", "c"]) == "a, b, c"
-
-
-def test_a_reading_that_does_not_say_how_easy_items_are_says_so():
-    found = reading_of(model_of(np.ones(3))).measure_ease(SimpleNamespace(n_items=2))
-    assert np.isnan(found).all()
-    assert len(found) == 2
 
 
 NAMES = np.array(["a1", "a2", "a3", "dia", "eve", "fay", "gus"], dtype=object)
@@ -137,7 +119,7 @@ def reading():
     return reading_of(model, family=[0, 0, 0, -1, -1, -1, -1], experts=np.arange(7) == 3)
 
 
-def test_every_verdict_is_given(reading):
+def test_verdicts_and_heads_are_given_with_reasons(reading):
     assert judge_voters(reading, NAMES) == [
         "family of a2",
         "counted",
@@ -147,14 +129,6 @@ def test_every_verdict_is_given(reading):
         "contrarian",
         "uninformative",
     ]
-
-
-def test_the_head_of_a_family_is_its_strongest_voter(reading):
-    assert find_heads(reading, NAMES) == ["a2"] * 3 + [""] * 4
-    assert find_heads(reading_of(model_of(np.ones(7))), NAMES) == [""] * 7
-
-
-def test_reasons_follow_the_verdicts(reading):
     assert explain_voters(reading, NAMES) == [
         "repeats a2: the family counts as one voter",
         "agrees with the truth",
@@ -164,9 +138,8 @@ def test_reasons_follow_the_verdicts(reading):
         "contradicts the truth: its votes are reversed",
         "not clearly tied to the truth",
     ]
-
-
-def test_followers_are_clearly_on_the_truths_side(reading):
+    assert find_heads(reading, NAMES) == ["a2"] * 3 + [""] * 4
+    assert find_heads(reading_of(model_of(np.ones(7))), NAMES) == [""] * 7
     assert list_followers(reading).tolist() == [0, 1, 2, 3, 4]
     assert list_followers(reading.turned()).tolist() == [5]
 
@@ -225,20 +198,11 @@ def graph(weights, field=0.2, experts=(False, False, False)):
     )
 
 
-def test_a_graph_scores_by_the_ties_to_the_truth():
+def test_a_graph_scores_by_the_ties_to_the_truth_and_its_experts_say_which_side_is_up():
     """2 (theta_0 + z / 2 + sum_s a_s f_s)."""
     said = np.array([0.8, 0, -0.5 - 0.3 + 1.0, -1.0])
     found = graph([0.5, -0.3, 1.0]).score(ballots_of(VALUES, PRIOR))
     assert found == pytest.approx(2 * (0.2 + PRIOR / 2 + said))
-
-
-def test_a_turned_graph_says_the_opposite():
-    reading, ballots = graph([0.5, -0.3, 1.0]), ballots_of(VALUES)
-    assert reading.turned().score(ballots) == pytest.approx(-reading.score(ballots))
-    assert reading.turned().field == -0.2
-
-
-def test_most_experts_say_which_side_is_up():
     assert not graph([0.5, -0.3, 1.0]).needs_turning()
     assert graph([-0.5, 0.3, -1.0]).needs_turning()
     assert graph([0.5, -0.3, 1.0], experts=(False, True, False)).needs_turning()

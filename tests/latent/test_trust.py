@@ -53,9 +53,13 @@ def test_probabilities_are_made_as_sure_as_wanted(wanted):
     assert softmax(factor * logs, axis=1).max(axis=1).mean() == pytest.approx(wanted, abs=1e-3)
 
 
-def test_a_factor_stays_within_bounds():
+def test_probabilities_are_taken_as_they_are_without_temper_and_a_factor_stays_within_bounds():
     _, _, _, logs = draw(2)
     assert (match_factor(logs, 0.5), match_factor(logs, 1.0)) == (FLATTEST, STEEPEST)
+    values, _, _, logs = draw(2)
+    found = gain_experience(run_of(values), logs, temper=False)
+    assert found.factor == 1
+    assert found.expected == pytest.approx(softmax(logs, axis=1).max(axis=1).mean())
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -121,21 +125,6 @@ def test_probabilities_are_as_sure_as_experience_expects(n_classes):
     assert found.dissent == measure_dissent(run_of(values), logs)
 
 
-def test_without_temper_probabilities_are_taken_as_they_are():
-    values, _, _, logs = draw(2)
-    found = gain_experience(run_of(values), logs, temper=False)
-    assert found.factor == 1
-    assert found.expected == pytest.approx(softmax(logs, axis=1).max(axis=1).mean())
-
-
-def test_an_interval_holds_what_is_expected():
-    found = judge_labels(tally(), experienced(0.85), Checked())
-    assert found.low < found.accuracy < found.high
-    assert found.accuracy == pytest.approx(0.85)
-    assert found.labels.tolist() == [0.7, 0.3]
-    assert not found.contradicted
-
-
 @pytest.mark.parametrize("n_items", [12, 1000])
 def test_where_all_labels_are_gold_they_are_right(n_items):
     for right in (0, n_items):
@@ -145,12 +134,24 @@ def test_where_all_labels_are_gold_they_are_right(n_items):
         assert found.unknown() is found
 
 
-def test_gold_labels_count_as_right_and_leave_less_to_be_wrong():
+def test_gold_labels_count_as_right_and_many_tell_whatever_experience_says():
     experience = experienced(0.8)
     none, half = (judge_labels(tally(n_gold=n), experience, Checked()) for n in (0, 500))
     assert half.accuracy == pytest.approx(0.5 + none.accuracy / 2)
     assert half.high - half.low == pytest.approx((none.high - none.low) / 2)
     assert half.risk < none.risk
+    for dissent in (0.02, 0.5):
+        found = judge_labels(tally(), experienced(0.75, dissent=dissent), Checked(300, 285, 30.0))
+        assert found.reliable
+        assert found.accuracy == pytest.approx(0.95, abs=0.03)
+    none, few = (judge_labels(tally(), experienced(), Checked(n, 0)) for n in (0, 9))
+    assert (few.accuracy, few.low, few.high) == (none.accuracy, none.low, none.high)
+    assert few.reliable == none.reliable
+    usual, unusual = (
+        judge_labels(tally(), experienced(0.97, dissent=d), Checked()) for d in (0.0, 0.5)
+    )
+    assert usual.reliable
+    assert not unusual.reliable
 
 
 @pytest.mark.parametrize("n", [10, 30, 100, 300])
@@ -165,21 +166,6 @@ def test_labels_that_agree_never_take_trust_away(n):
             assert not after.contradicted
 
 
-def test_many_labels_tell_whatever_experience_says():
-    for dissent in (0.02, 0.5):
-        found = judge_labels(tally(), experienced(0.75, dissent=dissent), Checked(300, 285, 30.0))
-        assert found.reliable
-        assert found.accuracy == pytest.approx(0.95, abs=0.03)
-
-
-def test_labels_that_leave_the_majority_often_are_not_relied_on():
-    usual, unusual = (
-        judge_labels(tally(), experienced(0.97, dissent=d), Checked()) for d in (0.0, 0.5)
-    )
-    assert usual.reliable
-    assert not unusual.reliable
-
-
 @pytest.mark.parametrize("n", [10, 50, 500])
 def test_labels_that_contradict_take_trust_away_and_say_by_how_much(n):
     checked = Checked(n, n // 2, 0.1 * n)
@@ -191,29 +177,25 @@ def test_labels_that_contradict_take_trust_away_and_say_by_how_much(n):
     assert found.reason.endswith(told)
 
 
-def test_fewer_than_ten_labels_say_nothing():
-    none, few = (judge_labels(tally(), experienced(), Checked(n, 0)) for n in (0, 9))
-    assert (few.accuracy, few.low, few.high) == (none.accuracy, none.low, none.high)
-    assert few.reliable == none.reliable
-
-
-def test_reasons_say_what_is_expected():
+def test_reasons_say_what_is_expected_or_that_nothing_is_told():
     sure, unsure = (judge_labels(tally(), experienced(a), Checked()) for a in (0.98, 0.7))
     assert sure.reliable
     assert sure.reason.endswith("of the labels are right")
     assert f"{sure.accuracy:.2f} ({sure.low:.2f} - {sure.high:.2f})" in sure.reason
     assert not unsure.reliable
     assert f"less than {unsure.accuracy - LOSS:.2f} with a chance of" in unsure.reason
-
-
-def test_where_nothing_is_told_there_is_no_accuracy():
     found = judge_labels(tally(), experienced(), Checked()).unknown()
     assert np.isnan([found.accuracy, found.low, found.high]).all()
     assert not found.reliable
     assert found.reason == "nothing shows how right the labels are"
+    found = judge_labels(tally(), experienced(0.85), Checked())
+    assert found.low < found.accuracy < found.high
+    assert found.accuracy == pytest.approx(0.85)
+    assert found.labels.tolist() == [0.7, 0.3]
+    assert not found.contradicted
 
 
-def test_intervals_of_shares_are_narrower_with_votes_and_gold_labels():
+def test_shares_have_intervals_and_a_common_shift_moves_them():
     nothing, known = Checked(), Checked(100, 90, 10.0)
     widths = []
     for depth, checked in ((1.5, nothing), (5.0, nothing), (5.0, known)):
@@ -224,10 +206,13 @@ def test_intervals_of_shares_are_narrower_with_votes_and_gold_labels():
         widths.append(high[0] - low[0])
     assert widths[0] > widths[1] > widths[2]
     assert spread_shift(experienced(), Checked(5, 5, 50.0)) == spread_shift(experienced(), nothing)
-
-
-def test_a_common_shift_moves_the_share_as_far_as_its_interval_says():
-    """log-odds all one spread higher, of many items."""
+    found = judge_labels(tally(), experienced(), Checked())
+    stated = np.array([[0.0, 0.25], [1.0, 0.32]])
+    settled = settle(found, stated, 3.5)
+    assert settled.share_bounds[:, 1].tolist() == [0.25, 0.32]
+    assert settled.voters == 3.5
+    assert np.array_equal(settle(found, None, 1.0).share_bounds, found.share_bounds)
+    # log-odds all one spread higher, of many items
     odds = np.random.default_rng(0).normal(-1, 2, 100_000)
     chances, experience = expit(odds), experienced(depth=1e6)
     totals = np.stack([[1 - c, c] for c in (chances,)])[0]
@@ -238,12 +223,3 @@ def test_a_common_shift_moves_the_share_as_far_as_its_interval_says():
     moved = logit(expit(odds + step).mean()) - logit(chances.mean())
     reach = logit(bounds[1, 1]) - logit(share[1])
     assert reach / spread_shift(experience, Checked()) == pytest.approx(moved / step, rel=0.05)
-
-
-def test_stated_shares_bound_the_interval():
-    found = judge_labels(tally(), experienced(), Checked())
-    stated = np.array([[0.0, 0.25], [1.0, 0.32]])
-    settled = settle(found, stated, 3.5)
-    assert settled.share_bounds[:, 1].tolist() == [0.25, 0.32]
-    assert settled.voters == 3.5
-    assert np.array_equal(settle(found, None, 1.0).share_bounds, found.share_bounds)

@@ -76,13 +76,10 @@ def divergence_of(model, edges):
     return float((marginal * np.log(marginal / nearest)).sum())
 
 
-def test_the_projection_is_nearer_than_the_lemma():
+def test_three_experts_are_exactly_an_ising_model_but_not_the_lemmas():
     model = star(5)
     lemma, found = (divergence_of(model, edges(model)) for edges in (approximate_edges, project))
     assert 0 <= found < lemma - 0.1
-
-
-def test_three_experts_are_exactly_an_ising_model_but_not_the_lemmas():
     found = project(star(3))
     assert divergence_of(star(3), found) < 1e-14
     assert abs(found[0, 1] - approximate_edges(star(3))[0, 1]) > 0.19
@@ -95,13 +92,6 @@ def test_edges_of_a_non_expert_that_joins_three_of_four_experts_are_not_kept(d0,
     kept = np.abs(project(model)[-1] - model.edges[-1, 1:]).max()
     assert (kept > 1e-3) == differs
     assert (kept < 1e-8) != differs
-
-
-def test_an_unreachable_tolerance_gives_a_warning(monkeypatch):
-    monkeypatch.setattr("unelisa.paper.conditions._TOLERANCE", -1.0)
-    with pytest.warns(ConvergenceWarning, match="did not match all moments"):
-        found = project(star(2))
-    assert found[0, 1] == pytest.approx(0.6625, abs=5e-5)
 
 
 @pytest.mark.parametrize("edges", [approximate_edges, project])
@@ -150,10 +140,14 @@ def test_assumptions_equal_their_definitions(closed_form):
         assert found.alpha[s] == pytest.approx(1 - rows.sum(axis=1).max(initial=0))
 
 
-def test_a_lonely_voter_meets_the_assumptions_trivially():
+def test_lonely_voters_and_unreachable_tolerances(monkeypatch):
     found = check_assumptions(with_edges(4, {(0, 1): 1.0, (0, 2): 1.0}))
     assert found.c_min[2] == np.inf
     assert found.alpha.tolist() == pytest.approx([1.0, 1.0, 1.0])
+    monkeypatch.setattr("unelisa.paper.conditions._TOLERANCE", -1.0)
+    with pytest.warns(ConvergenceWarning, match="did not match all moments"):
+        found = project(star(2))
+    assert found[0, 1] == pytest.approx(0.6625, abs=5e-5)
 
 
 def draw_nearest(model, n_items, seed=0):
@@ -182,11 +176,17 @@ def test_estimates_from_votes_come_near_those_of_the_model(abstain):
     assert true.holds.all()
 
 
-def test_the_fisher_information_of_votes_nears_the_models():
+def test_fisher_information_of_votes_nears_the_models():
     drawn = simulate_votes(8, 4, "medium", 40_000, random_state=1)
     edges = project(drawn.model)
     found = fisher_information(edges, 2, drawn.votes)
     assert found == pytest.approx(fisher_information(edges, 2), abs=0.03)
+    votes, _ = draw_nearest(star(4), 3000)
+    fitted = select_neighborhoods(votes, fit_intercept=False)
+    for ours, same in zip(
+        estimate_assumptions(votes), estimate_assumptions(votes, fitted), strict=True
+    ):
+        assert np.array_equal(ours, same)
 
 
 def test_copies_fail_and_are_named():
@@ -201,15 +201,6 @@ def test_copies_fail_and_are_named():
         found = estimate_assumptions(table, given)
     assert found.alpha[:3].tolist() == [-np.inf] * 3
     assert np.abs(found.c_min[:3]).max() < 1e-6
-
-
-def test_without_regressions_the_paper_s_are_fitted():
-    votes, _ = draw_nearest(star(4), 3000)
-    fitted = select_neighborhoods(votes, fit_intercept=False)
-    for ours, same in zip(
-        estimate_assumptions(votes), estimate_assumptions(votes, fitted), strict=True
-    ):
-        assert np.array_equal(ours, same)
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import naive
-from unelisa.paper.em import (
-    CLIP,
-    best_reliability,
-    distinct_rows,
-    estimate_reliability,
-    list_starts,
-    rank_fits,
-    weigh_posterior,
-)
+from unelisa.paper import em
 from unelisa.votes.blocks import WholeTable
 
 VOTES = hnp.arrays(
@@ -36,7 +28,7 @@ def star(n_items, reliabilities, prevalence, seed=0):
 def fit_from(values, weights, **options):
     """The fixed point that EM reaches from the posteriors of these weights."""
     blocks = WholeTable(values)
-    return estimate_reliability(blocks, weigh_posterior(blocks, weights), **options)
+    return em.estimate_reliability(blocks, em.weigh_posterior(blocks, weights), **options)
 
 
 def expected_complete_log_likelihood(values, fit):
@@ -69,27 +61,24 @@ def test_4_4_without_the_entropy_can_fall_and_is_no_bound():
     assert min(np.diff(printed)) < 0
 
 
-def test_reliabilities_and_prevalence_are_consistent():
+def test_abstentions_divide_by_the_observed_counts():
     values = star(40_000, [0.9, 0.8, 0.7, 0.65, 0.25], 0.3)
     polarity = np.array([1, 1, 1, 1, -1], dtype=np.int8)
-    fit = best_reliability(WholeTable(values), polarity, 3)[0]
+    fit = em.best_reliability(WholeTable(values), polarity, 3)[0]
     assert fit.reliabilities == pytest.approx([0.9, 0.8, 0.7, 0.65, 0.25], abs=0.015)
     assert fit.prevalence == pytest.approx(0.3, abs=0.015)
     assert fit.converged
-
-
-def test_abstentions_divide_by_the_observed_counts():
     values = star(40_000, [0.9, 0.8, 0.7, 0.75], 0.5)
     values[np.random.default_rng(1).random(values.shape) < 0.5] = 0
-    fit = best_reliability(WholeTable(values), np.ones(4, dtype=np.int8), 2)[0]
+    fit = em.best_reliability(WholeTable(values), np.ones(4, dtype=np.int8), 2)[0]
     assert fit.reliabilities == pytest.approx([0.9, 0.8, 0.7, 0.75], abs=0.02)
 
 
 def test_a_perfect_expert_stays_finite():
     truth = np.array([1, -1] * 20, dtype=np.int8)
     values = np.asfortranarray(np.column_stack([truth] * 3))
-    fit = best_reliability(WholeTable(values), np.ones(3, dtype=np.int8), 1)[0]
-    assert fit.reliabilities == pytest.approx(1 - CLIP)
+    fit = em.best_reliability(WholeTable(values), np.ones(3, dtype=np.int8), 1)[0]
+    assert fit.reliabilities == pytest.approx(1 - em.CLIP)
     assert np.isfinite(fit.weights).all()
     assert np.array_equal(fit.posterior(WholeTable(values)) > 0.5, truth > 0)
 
@@ -108,24 +97,15 @@ def test_the_mirror_solution_turns_everything():
 def test_more_starts_never_give_a_lower_likelihood():
     values = star(150, [0.7, 0.65, 0.6, 0.55, 0.6], 0.5, seed=4)
     polarity = np.ones(5, dtype=np.int8)
-    one = best_reliability(WholeTable(values), polarity, 1)[0]
-    many = best_reliability(WholeTable(values), polarity, 5)[0]
+    one = em.best_reliability(WholeTable(values), polarity, 1)[0]
+    many = em.best_reliability(WholeTable(values), polarity, 5)[0]
     assert many.lower_bound[-1] >= one.lower_bound[-1]
-
-
-def test_fits_are_ranked_and_those_out_of_reach_left_out():
-    class End(NamedTuple):
-        lower_bound: np.ndarray
-
-    ends = [End(np.array([-9.0, end])) for end in (-1.5, -1.0, -1.02, -1.0 - 1e-9, -1.1)]
-    # times 50 items: 25, 0, 1, 5e-8 and 5 nats behind
-    assert rank_fits(ends, 50) == [ends[1], ends[2]]
 
 
 def test_starts_follow_the_votes():
     values = star(4000, [0.9, 0.7, 0.6, 0.2], 0.5)
     values = np.asfortranarray(np.hstack([values, np.ones((4000, 1), np.int8)]))
-    equal, agreement, lead, sharp, alone = list_starts(WholeTable(values), np.ones(5), 9)
+    equal, agreement, lead, sharp, alone = em.list_starts(WholeTable(values), np.ones(5), 9)
     assert equal.tolist() == [1, 1, 1, 1, 1]
     side = np.sign(values.sum(axis=1))
     assert agreement == pytest.approx((values * side[:, None]).mean(axis=0))
@@ -137,11 +117,18 @@ def test_starts_follow_the_votes():
     assert np.flatnonzero(alone).tolist() == [0]
 
 
-def test_rows_that_stand_for_many_items_start_alike():
+def test_starts_of_rows_that_stand_for_many_and_ranks_of_fits():
     values = star(12_000, [0.9, 0.8, 0.7, 0.3], 0.4)
-    ballots, copies = distinct_rows(WholeTable(values))
-    short = list_starts(ballots, np.ones(4), 5, copies)
-    assert np.allclose(short, list_starts(WholeTable(values), np.ones(4), 5), rtol=0, atol=1e-9)
+    ballots, copies = em.distinct_rows(WholeTable(values))
+    short = em.list_starts(ballots, np.ones(4), 5, copies)
+    assert np.allclose(short, em.list_starts(WholeTable(values), np.ones(4), 5), rtol=0, atol=1e-9)
+
+    class End(NamedTuple):
+        lower_bound: np.ndarray
+
+    ends = [End(np.array([-9.0, end])) for end in (-1.5, -1.0, -1.02, -1.0 - 1e-9, -1.1)]
+    # times 50 items: 25, 0, 1, 5e-8 and 5 nats behind
+    assert em.rank_fits(ends, 50) == [ends[1], ends[2]]
 
 
 def test_pooled_votes_share_one_reliability_and_the_bound_still_rises():
@@ -157,12 +144,12 @@ def test_pooled_votes_share_one_reliability_and_the_bound_still_rises():
 def test_counted_ballots_give_the_fixed_point_of_all_items(abstain):
     values = star(12_000, [0.9, 0.8, 0.7, 0.3], 0.4)
     values[np.random.default_rng(2).random(values.shape) < abstain] = 0
-    ballots, copies = distinct_rows(WholeTable(values))
+    ballots, copies = em.distinct_rows(WholeTable(values))
     assert len(ballots) <= 3**4
     assert copies.sum() == 12_000
     start = np.array([1.0, 1.0, 1.0, -1.0])
     fit = fit_from(values, start)
-    short = estimate_reliability(ballots, weigh_posterior(ballots, start), copies=copies)
+    short = em.estimate_reliability(ballots, em.weigh_posterior(ballots, start), copies=copies)
     assert short.reliabilities == pytest.approx(fit.reliabilities, abs=1e-9)
     assert short.prevalence == pytest.approx(fit.prevalence, abs=1e-9)
     assert short.lower_bound == pytest.approx(fit.lower_bound, abs=1e-12)

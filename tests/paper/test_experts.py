@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from sklearn.base import clone
 
 import naive
 from unelisa.paper.experts import ExpertSelector, select_experts, split_polarity
@@ -25,37 +24,15 @@ def selector(simulated):
     return ExpertSelector(random_state=0).fit(simulated.votes)
 
 
-def test_the_experts_are_found(simulated, selector):
+def test_the_models_experts_are_kept_in_any_table(simulated, selector):
     assert selector.experts_.tolist() == simulated.experts.tolist()
-
-
-def test_polarity_is_that_of_the_model(simulated, selector):
     true = np.sign(simulated.model.edges[0, 1:])
     assert np.array_equal(selector.polarity_, true)
-
-
-def test_transform_keeps_the_experts(simulated, selector):
     kept = selector.transform(simulated.votes)
     assert isinstance(kept, Votes)
     assert np.array_equal(kept.values, simulated.votes.values[:, simulated.experts])
     assert np.array_equal(selector.transform(simulated.votes.values), kept.values)
     assert selector.get_support(indices=True).tolist() == simulated.experts.tolist()
-
-
-def test_pandas_in_pandas_out(simulated):
-    frame = pd.DataFrame(simulated.votes.values, columns=[f"w{s}" for s in range(25)])
-    selector = ExpertSelector(random_state=0).set_output(transform="pandas").fit(frame)
-    kept = selector.transform(frame)
-    assert kept.columns.tolist() == [f"w{s}" for s in simulated.experts]
-
-
-def test_same_seed_same_choice_and_clone(simulated, selector):
-    again = clone(selector).fit(simulated.votes)
-    assert np.array_equal(again.neighborhoods_.weights, selector.neighborhoods_.weights)
-    assert np.array_equal(again.experts_, selector.experts_)
-
-
-def test_a_long_table_comes_back_as_votes(simulated, selector):
     named = Votes.of_values(
         simulated.votes.values[:50],
         np.array([f"i{i:02d}" for i in range(50)], dtype=object),
@@ -84,10 +61,13 @@ def graph_of(neighborhoods):
     return VoterGraph.of(weights)
 
 
-def test_figure_2_1_gives_its_five_experts():
+def test_an_empty_neighborhood_is_no_knot():
     model = figure_2_1()
     selection = select_experts(graph_of(model.effective_neighborhoods))
     assert selection.experts.tolist() == [0, 1, 2, 3, 4]
+    selection = select_experts(VoterGraph.of(np.zeros((4, 4))))
+    assert len(selection.experts) == 0
+    assert not selection.knots.any()
 
 
 @given(SQUARES, st.integers(0, 1000))
@@ -99,12 +79,6 @@ def test_theorem_3_3_with_sets(nodewise, seed):
     assert np.flatnonzero(selection.knots).tolist() == naive.knots(neighborhoods)
     order = np.argsort(selection.ranks).tolist()
     assert selection.experts.tolist() == naive.experts(neighborhoods, order)
-
-
-def test_an_empty_neighborhood_is_no_knot():
-    selection = select_experts(VoterGraph.of(np.zeros((4, 4))))
-    assert len(selection.experts) == 0
-    assert not selection.knots.any()
 
 
 def pairs_of_strength(*strengths):
@@ -125,11 +99,14 @@ def test_ties_are_broken_by_the_neighbors_then_by_the_strength_of_the_edges():
     assert select_experts(graph, reverse=True).experts.tolist() == [6, 7]
 
 
-def test_equal_strengths_follow_the_given_order():
+def test_equal_strengths_follow_the_given_order_and_penalties_follow_voters(simulated):
     graph = pairs_of_strength(0.5, 0.5, 0.5)
     assert select_experts(graph, np.array([3, 5, 0, 1, 2, 4])).experts.tolist() == [3, 5]
     assert select_experts(graph).experts.tolist() == [0, 1]
     assert select_experts(graph, reverse=True).experts.tolist() == [4, 5]
+    penalties = np.linspace(0.1, 0.3, 25)
+    found = ExpertSelector(penalty=penalties).fit(simulated.votes).neighborhoods_
+    assert found.penalties.tolist() == penalties.tolist()
 
 
 @given(SQUARES, st.randoms(use_true_random=False))
@@ -166,6 +143,9 @@ def test_groups_of_equal_weight_are_split_by_the_majority():
     for leans in ([5.0, -3.0], [-3.0, 5.0]):
         found = split_polarity(graph, np.arange(2), partial(np.array, leans))
         assert found.tolist() == np.sign(leans).tolist()
+    graph = VoterGraph.of(np.zeros((3, 3)))
+    assert split_polarity(graph, np.array([], dtype=np.intp)).tolist() == []
+    assert split_polarity(graph, np.array([1])).tolist() == [1]
 
 
 def test_voters_who_discern_nothing_have_no_part_in_the_graph(simulated, selector):
@@ -177,15 +157,3 @@ def test_voters_who_discern_nothing_have_no_part_in_the_graph(simulated, selecto
     )
     assert wider.graph_.degrees[[0, 4]].tolist() == [0, 0]
     assert [others.index(s) for s in wider.experts_] == selector.experts_.tolist()
-
-
-def test_penalties_of_voters_follow_them(simulated):
-    penalties = np.linspace(0.1, 0.3, 25)
-    found = ExpertSelector(penalty=penalties).fit(simulated.votes).neighborhoods_
-    assert found.penalties.tolist() == penalties.tolist()
-
-
-def test_polarity_of_nobody_and_of_one():
-    graph = VoterGraph.of(np.zeros((3, 3)))
-    assert split_polarity(graph, np.array([], dtype=np.intp)).tolist() == []
-    assert split_polarity(graph, np.array([1])).tolist() == [1]

@@ -45,17 +45,18 @@ def test_marginal_and_partition_follow_from_the_joint(p, seed):
     assert np.log(model.joint()[cell(state.astype(int))]) == pytest.approx(log_chance, abs=1e-10)
 
 
-def test_strong_edges_do_not_overflow():
+def test_strong_edges_do_not_overflow_and_too_many_voters_are_refused():
     joint = star(3, weight=400.0).joint()
     assert joint[0, 0, 0, 0] == pytest.approx(0.5)
     assert joint.sum() == pytest.approx(1.0)
-
-
-def test_too_many_voters_are_rejected():
     big = Ising(0.0, np.zeros((MAX_NODES + 2, MAX_NODES + 2)))
     for call in (big.joint, big.marginal):
         with pytest.raises(ModelError, match="limited to 22 nodes, found"):
             call()
+    edges = np.zeros((201, 201))
+    edges[0, 1:] = edges[1:, 0] = 1.0
+    chances = Ising(0.0, edges).conditional(np.ones((1, 200), dtype=np.int8), 0)
+    assert chances == pytest.approx(1 / (1 + np.exp(-2.0)))
 
 
 @given(st.integers(1, 5), SEEDS)
@@ -73,7 +74,7 @@ def test_conditional_equals_the_enumeration(p, seed):
         )
 
 
-def test_conditional_is_the_printed_one_for_experts_and_others():
+def test_conditionals_are_the_printed_ones_of_the_other_votes():
     model = with_edges(5, {(0, 1): 1.0, (0, 2): -0.7, (1, 3): 0.5, (3, 4): -0.4}, field=0.3)
     votes = all_votes(4).astype(float)
     odds = model.conditional(votes, 2) / (1 - model.conditional(votes, 2))
@@ -82,9 +83,6 @@ def test_conditional_is_the_printed_one_for_experts_and_others():
     rest = 0.3 - 0.7 * votes[:, 1]
     printed = np.exp(2 * 0.5 * votes[:, 2]) * np.cosh(1.0 + rest) / np.cosh(rest - 1.0)  # (3.2)
     np.testing.assert_allclose(odds, printed)
-
-
-def test_conditional_ignores_the_own_vote_and_needs_all_others():
     model = random_ising(4, 1)
     votes = all_votes(4)
     silent = votes.copy()
@@ -94,13 +92,6 @@ def test_conditional_ignores_the_own_vote_and_needs_all_others():
         model.conditional(silent, 1)
     with pytest.raises(ModelError, match=r"in 0\.\.3, found 4"):
         model.conditional(votes, 4)
-
-
-def test_conditional_works_beyond_enumeration():
-    edges = np.zeros((201, 201))
-    edges[0, 1:] = edges[1:, 0] = 1.0
-    chances = Ising(0.0, edges).conditional(np.ones((1, 200), dtype=np.int8), 0)
-    assert chances == pytest.approx(1 / (1 + np.exp(-2.0)))
 
 
 # --- the Bayes rule ---------------------------------------------------------------------------
@@ -198,7 +189,7 @@ def test_leaving_non_experts_out_couples_the_experts():
 # --- the graph --------------------------------------------------------------------------------
 
 
-def test_neighborhoods_of_a_small_graph():
+def test_neighborhoods_and_violated_conditions_are_named():
     model = with_edges(5, {(0, 1): 1, (0, 3): -1, (1, 2): 0.5, (2, 4): 0.5})
     assert model.n_voters == 4
     assert [hood.tolist() for hood in model.neighborhoods] == [[1, 3], [0, 2], [1, 4], [0], [2]]
@@ -206,9 +197,7 @@ def test_neighborhoods_of_a_small_graph():
     assert model.experts.tolist() == [0, 2]
     hoods = [hood.tolist() for hood in model.effective_neighborhoods]
     assert hoods == [[1, 2], [0, 3], [0], [1]]
-
-
-def test_each_violated_condition_is_named_with_its_node():
+    assert star(3, field=0.7).fields.tolist() == [0.7, 0, 0, 0]
     model = with_edges(5, {(0, 1): 1, (0, 2): 1, (0, 3): 1, (1, 2): 0.5, (3, 4): 0.5})
     result = model.identifiable()
     assert not result
@@ -253,10 +242,6 @@ def test_permuting_voters_permutes_experts(p, seed):
 # --- the border -------------------------------------------------------------------------------
 
 
-def test_one_field_belongs_to_the_truth():
-    assert star(3, field=0.7).fields.tolist() == [0.7, 0, 0, 0]
-
-
 @pytest.mark.parametrize(
     ("field", "edges", "message"),
     [
@@ -296,33 +281,19 @@ def test_either_keeps_what_one_side_selects_and_both_needs_two():
     assert both.edges == [(0, 1, 0.4)]
 
 
-def test_the_graph_is_symmetric_without_loops():
+def test_a_graph_is_symmetric_made_of_its_edges_and_bounded_by_memory():
     graph = VoterGraph.of(NODEWISE + np.eye(3))
     assert np.array_equal(graph.weights, graph.weights.T)
     assert not graph.adjacency.diagonal().any()
     assert graph.degrees.tolist() == [1, 2, 1]
     assert graph.neighbors(1).tolist() == [0, 2]
     assert repr(graph) == "VoterGraph(3 voters, 2 edges)"
-
-
-def test_a_graph_is_made_of_its_edges():
     graph = VoterGraph.of(NODEWISE)
     again = VoterGraph.of_edges(graph.edges, 3)
     assert np.array_equal(again.weights, graph.weights)
     assert np.array_equal(again.adjacency, graph.adjacency)
-
-
-def test_matrices_beyond_the_memory_limit_are_refused():
     with limit_memory("100MB"), pytest.raises(ModelError, match="graph of 4,000 voters as matri"):
         VoterGraph.of_edges([], 4000)
-
-
-def test_an_unknown_rule_is_refused():
-    with pytest.raises(ModelError, match="'either' or 'both', found 'any'"):
-        VoterGraph.of(NODEWISE, "any")
-
-
-def test_networkx_gets_names_and_weights():
     graph = VoterGraph.of(NODEWISE).to_networkx(["ann", "bob", "eve"])
     assert isinstance(graph, networkx.Graph)
     assert graph["ann"]["bob"]["weight"] == 0.4

@@ -5,7 +5,7 @@ import pytest
 
 from unelisa.errors import ConvergenceWarning, ModelError
 from unelisa.paper.neighborhood import select_neighborhoods, theory_penalty
-from unelisa.paper.solvers import SOLVERS, L1Problem, optimality
+from unelisa.paper.solvers import L1Problem, optimality
 from unelisa.simulation.designs import simulate_votes
 from unelisa.votes import Votes
 
@@ -35,25 +35,7 @@ def test_the_answer_is_optimal_in_float64(simulated, fit_intercept):
     assert fit_intercept or not result.intercepts.any()
 
 
-def test_all_solvers_agree(simulated):
-    answers = [
-        select_neighborhoods(simulated.votes, 0.08, tol=1e-5, solver=name).weights
-        for name in SOLVERS
-        if name != "torch"  # an extra; the contract of all solvers has it
-    ]
-    for answer in answers[1:]:
-        assert answer == pytest.approx(answers[0], abs=2e-4)
-
-
-def test_penalties_may_differ_by_voter(simulated):
-    penalties = np.full(12, 0.05)
-    penalties[4] = 10.0
-    result = select_neighborhoods(simulated.votes, penalties)
-    assert not result.weights[4].any()
-    assert result.weights[:, 4].any()
-
-
-def test_ebic_chooses_a_penalty_for_every_voter(simulated):
+def test_ebic_or_own_penalties_are_chosen_for_every_voter(simulated):
     result = select_neighborhoods(simulated.votes, "ebic")
     assert result.penalties.shape == (12,)
     assert np.all(result.penalties > 0)
@@ -61,6 +43,15 @@ def test_ebic_chooses_a_penalty_for_every_voter(simulated):
     found = [set(np.flatnonzero(row).tolist()) for row in result.weights]
     right = np.mean([len(found[s] & set(true[s])) / max(len(true[s]), 1) for s in range(12)])
     assert right > 0.8
+    penalties = np.full(12, 0.05)
+    penalties[4] = 10.0
+    result = select_neighborhoods(simulated.votes, penalties)
+    assert not result.weights[4].any()
+    assert result.weights[:, 4].any()
+    votes = Votes.of(simulated.votes.values)
+    votes = replace(votes, voters=np.array([f"ann{s}" for s in range(12)], dtype=object))
+    with pytest.warns(ConvergenceWarning, match="the regressions of voters ann0, ann1, "):
+        select_neighborhoods(votes, tol=1e-18)
 
 
 @pytest.mark.parametrize("penalty", ["bic", 0.0, -1.0, float("nan"), [0.1, 0.1], True, None])
@@ -69,23 +60,10 @@ def test_a_penalty_must_make_sense(simulated, penalty):
         select_neighborhoods(simulated.votes, penalty)
 
 
-def test_an_unknown_solver_is_named(simulated):
+def test_a_solver_must_be_known_and_used(simulated):
     with pytest.raises(ModelError, match="unknown solver 'magic'; choose one of working_set"):
         select_neighborhoods(simulated.votes, solver="magic")
-
-
-def test_a_solver_that_would_be_ignored_is_refused(simulated):
     with pytest.raises(ModelError, match="'ebic' has its own solver"):
         select_neighborhoods(simulated.votes, "ebic", solver="torch")
-
-
-def test_a_warning_names_the_voters(simulated):
-    votes = Votes.of(simulated.votes.values)
-    votes = replace(votes, voters=np.array([f"ann{s}" for s in range(12)], dtype=object))
-    with pytest.warns(ConvergenceWarning, match="the regressions of voters ann0, ann1, "):
-        select_neighborhoods(votes, tol=1e-18)
-
-
-def test_neighborhoods_need_two_classes():
     with pytest.raises(ModelError, match="two classes, found 3; use votes.one_against_rest"):
         select_neighborhoods([["a", "b"], ["c", "a"]])

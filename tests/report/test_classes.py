@@ -30,14 +30,20 @@ def model(drawn):
     return DawidSkene().fit(drawn.votes)
 
 
-def test_two_classes_have_no_section():
+def test_two_classes_have_no_section_and_ordered_ones_say_so():
     votes = Votes.of([["yes", "no"], ["no", "no"], ["yes", "yes"]])
     fitted = MajorityVote().fit(votes)
     assert describe_classes(fitted, Judged.of(fitted, votes), [0, 1]) is None
     assert "The classes" not in page_of(fitted, votes)
+    drawn = simulate_classes(3, 8, 100, ordered=True, random_state=1)
+    fitted = DawidSkene().fit(drawn.votes)
+    rows = list(compare_methods(drawn.votes, drawn.truth))
+    page = page_of(fitted, drawn.votes, drawn.truth, rows)
+    assert "Classes, in their order: “1”" in page
+    assert "MAE" in page
 
 
-def test_every_label_is_counted_and_the_estimated_share_beside_it(drawn, model):
+def test_labels_are_counted_and_pairs_mixed_up(drawn, model):
     found = findings_of(model, drawn.votes)["by_class"]["shares"]
     labels = model.predict(drawn.votes).tolist()
     assert [(one["label"], one["labeled"]) for one in found] == [
@@ -46,6 +52,14 @@ def test_every_label_is_counted_and_the_estimated_share_beside_it(drawn, model):
     rates = estimate_rate(model, drawn.votes)
     assert [one["prevalence"] for one in found] == pytest.approx(rates["share"].tolist())
     assert all(one["low"] < one["prevalence"] < one["high"] for one in found)
+    confusion = np.full((3, 3), 0.01)
+    confusion[0, 2], confusion[2, 0] = 0.3, 0.1
+    found = list_pairs(confusion, np.array([100.0, 10.0, 50.0]))
+    assert (found[0]["first"], found[0]["second"]) == (0, 2)
+    assert found[0]["votes"] == pytest.approx(35)
+    assert (found[0]["first_as_second"], found[0]["second_as_first"]) == (0.3, 0.1)
+    assert list_pairs(np.eye(3), np.array([9.0, 9.0, 9.0])) == []
+    assert pool_confusions(np.zeros((1, 2, 2)), np.zeros((1, 2))).tolist() == [[0, 0], [0, 0]]
 
 
 def test_tallies_equal_a_slow_count(drawn):
@@ -60,7 +74,7 @@ def test_tallies_equal_a_slow_count(drawn):
     assert np.allclose(tally_confusions(sparse, shares), slow)
 
 
-def test_a_model_s_own_confusions_are_shown_in_the_order_of_the_table(drawn, model):
+def test_confusions_are_the_models_own_or_counted_by_its_labels(drawn, model):
     found, table = findings_of(model, drawn.votes), model.confusions_
     assert json.loads(json.dumps(found, allow_nan=False))["by_class"] == found["by_class"]
     assert found["answer"].startswith("300 items labeled in 4 classes, most often “")
@@ -73,9 +87,6 @@ def test_a_model_s_own_confusions_are_shown_in_the_order_of_the_table(drawn, mod
     parts = weighed.groupby(["meant", "said"])[["part", "votes"]].sum()
     expected = (parts.part / parts.votes).unstack().to_numpy()
     assert np.allclose(found["by_class"]["confusion"], expected, atol=1e-4)
-
-
-def test_a_method_without_confusions_has_them_counted_by_its_labels(drawn):
     fitted = MajorityVote().fit(drawn.votes)
     found = findings_of(fitted, drawn.votes)["by_class"]
     rows = np.array(found["confusion"])
@@ -84,23 +95,9 @@ def test_a_method_without_confusions_has_them_counted_by_its_labels(drawn):
     alone = describe_classes(fitted, None, rank_voters(fitted))
     assert alone["confusion"] is None
     assert "The classes" not in render_report(findings_of(fitted))
-
-
-def test_without_votes_the_model_s_own_estimates_are_shown(model):
     page = render_report(findings_of(model))
     assert "Estimated share of every class" in page
     assert "Hard pairs" in page
-
-
-def test_pairs_are_those_that_votes_mix_up():
-    confusion = np.full((3, 3), 0.01)
-    confusion[0, 2], confusion[2, 0] = 0.3, 0.1
-    found = list_pairs(confusion, np.array([100.0, 10.0, 50.0]))
-    assert (found[0]["first"], found[0]["second"]) == (0, 2)
-    assert found[0]["votes"] == pytest.approx(35)
-    assert (found[0]["first_as_second"], found[0]["second_as_first"]) == (0.3, 0.1)
-    assert list_pairs(np.eye(3), np.array([9.0, 9.0, 9.0])) == []
-    assert pool_confusions(np.zeros((1, 2, 2)), np.zeros((1, 2))).tolist() == [[0, 0], [0, 0]]
 
 
 def test_only_the_classes_with_most_votes_are_drawn(monkeypatch, drawn, model):
@@ -125,12 +122,3 @@ def test_words_of_two_classes_stay_away(drawn, method):
     assert not re.search(r"positive|negative|sensitivity|specificity", body, re.I)
     assert all(word in text for word in ("The classes", "Hard pairs", "Macro F1", "ECE"))
     assert "MAE" not in text
-
-
-def test_ordered_classes_say_so():
-    drawn = simulate_classes(3, 8, 100, ordered=True, random_state=1)
-    fitted = DawidSkene().fit(drawn.votes)
-    rows = list(compare_methods(drawn.votes, drawn.truth))
-    page = page_of(fitted, drawn.votes, drawn.truth, rows)
-    assert "Classes, in their order: “1”" in page
-    assert "MAE" in page

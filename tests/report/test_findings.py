@@ -39,7 +39,7 @@ def _votes(*rows):
     return Votes.of(np.array(rows, dtype=np.int8), coding="pm1")
 
 
-def test_voters_come_heaviest_first_and_items_not_at_all(crowd):
+def test_voters_come_heaviest_first_also_without_votes(crowd):
     votes, _ = crowd
     named = Votes.of_values(
         votes.values, np.array([f"patient{i}" for i in range(600)]), votes.voters
@@ -48,9 +48,6 @@ def test_voters_come_heaviest_first_and_items_not_at_all(crowd):
     weights = [abs(voter["weight"]) for voter in findings["voters"]]
     assert weights == sorted(weights, reverse=True)
     assert "patient" not in json.dumps(findings)
-
-
-def test_without_votes_only_the_voters_are_told(crowd):
     findings = findings_of(MajorityVote().fit(crowd[0]))
     assert findings["items"] is None
     assert findings["histogram"] is None
@@ -60,25 +57,19 @@ def test_without_votes_only_the_voters_are_told(crowd):
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
-def test_warnings_are_told_in_words():
+def test_warnings_are_told_in_words_also_of_a_bare_majority():
     votes = _votes([1, 1, 0], [1, -1, 0], [0, 1, 0], [1, 1, 0])
     told = " ".join(findings_of(MajorityVote().fit(votes), votes)["warnings"])
     assert "1 voter never voted" in told
     assert "1 constant voter" in told
     assert "Every item got the same label" in told
     assert "1 item tied" in told
-
-
-@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
-def test_no_expert_is_a_warning():
-    rng = np.random.default_rng(0)
-    votes = Votes.of(rng.choice(np.array([-1, 1], dtype=np.int8), (50, 4)))
-    model = UnElisa(penalty=10.0, random_state=0).fit(votes)
-    findings = findings_of(model, votes)
-    assert findings["crowd"]["counted"] == 0
-    assert any(told.startswith("No experts were found") for told in findings["warnings"])
-    assert findings["reliable"] is False
-    assert "cannot be relied on" in findings["warnings"][0]
+    votes = _votes([1, 1, -1], [-1, -1, 1])
+    findings = findings_of(_Tied().fit(votes), votes)
+    assert any("bare majority, 2 voters against 1" in told for told in findings["warnings"])
+    assert findings["answer"].endswith("including 1 contrarian (votes reversed).")
+    assert findings["fit"]["settings"]["callback"] == "builtin_function_or_method"
+    assert findings["method"] == "_Tied"  # which is not registered
 
 
 class _Tied(MajorityVote):
@@ -91,16 +82,7 @@ class _Tied(MajorityVote):
         self.weights_ = np.array([1.0, 1.0, -1.0])
 
 
-def test_a_bare_majority_of_sides_is_a_warning():
-    votes = _votes([1, 1, -1], [-1, -1, 1])
-    findings = findings_of(_Tied().fit(votes), votes)
-    assert any("bare majority, 2 voters against 1" in told for told in findings["warnings"])
-    assert findings["answer"].endswith("including 1 contrarian (votes reversed).")
-    assert findings["fit"]["settings"]["callback"] == "builtin_function_or_method"
-    assert findings["method"] == "_Tied"  # which is not registered
-
-
-def test_the_graph_is_told_in_the_order_of_the_voters(crowd):
+def test_the_graph_is_told_in_order_whatever_the_new_votes(crowd):
     model = UnElisa(random_state=0).fit(crowd[0])
     findings = findings_of(model)
     graph, voters = findings["graph"], findings["voters"]
@@ -112,9 +94,6 @@ def test_the_graph_is_told_in_the_order_of_the_voters(crowd):
     for s, t, weight in graph["links"]:
         i, j = int(names[s][1:]), int(names[t][1:])
         assert model.graph_.weights[i, j] == weight
-
-
-def test_new_votes_may_lack_voters_and_have_them_in_another_order(crowd):
     names = np.array(list("abcdefghi"), dtype=object)
     votes = Votes.of_values(crowd[0].values, crowd[0].items, names)
     model = DawidSkene(random_state=0).fit(votes)
@@ -148,17 +127,6 @@ def test_a_consensus_tells_who_is_informative_and_how_much_the_crowd_is_worth():
     assert [family_of[head] for head in heads] == heads
 
 
-def test_the_accuracy_that_a_model_expects_has_an_interval():
-    model, votes = family_model()
-    expected = findings_of(model, votes)["expected_accuracy"]
-    assert expected["share"] == model.expected_accuracy_
-    assert (expected["low"], expected["high"]) == model.expected_accuracy_interval_
-    bare = findings_of(MajorityVote().fit(votes), votes)
-    assert bare["expected_accuracy"] is None
-    assert bare["crowd"]["effective"] is None
-    assert bare["crowd"]["families"] == []
-
-
 def test_hard_items_are_counted_always_and_named_on_request():
     model, votes = divided_model(), divided_crowd()
     findings = findings_of(model, votes)
@@ -172,25 +140,13 @@ def test_hard_items_are_counted_always_and_named_on_request():
     assert {one["item"] for one in hard} <= set(votes.items)
 
 
-def test_a_graph_knows_no_ease(crowd):
-    model = LatentIsing(random_state=0).fit(crowd[0])
-    findings = findings_of(model, crowd[0], show_items=True)
-    assert findings["ease"] is None
-    assert findings["hard"] == []
-    assert findings["crowd"]["selects"]
-    assert "voters are experts" in findings["answer"]
-
-
-def test_the_most_uncertain_come_first_and_ties_in_the_items_order():
+def test_the_most_uncertain_come_first_and_unknown_ease_is_not_hard():
     found = list_items(judged([], [0.1, 0.6, 0.4, 0.9]))["uncertain"]
     assert [row["item"] for row in found] == ["1", "2", "0", "3"]
     assert (found[1]["label"], found[1]["probability"]) == ("no", pytest.approx(0.4))
     assert found[0]["label"] == "yes"
     assert list_items(judged([-3, 0, 0, 0]))["uncertain"][0]["probability"] is None
     assert len(list_items(judged(np.arange(MOST_LISTED + 9)))["uncertain"]) == MOST_LISTED
-
-
-def test_items_of_unknown_ease_are_not_hard():
     known = judged([1.0, -2.0, 0.5])
     eased = replace(known, ease=np.array([0.3, np.nan, 1.2]))
     assert [(row["item"], row["ease"]) for row in list_items(eased)["hard"]] == [
@@ -201,15 +157,12 @@ def test_items_of_unknown_ease_are_not_hard():
     assert list_items(known)["hard"] == []
 
 
-def test_the_least_probable_labels_of_three_classes_come_first():
+def test_labels_of_three_classes_and_against_the_majority_are_listed():
     given = np.array([[0.97, 0.02, 0.01], [0.3, 0.3, 0.4], [0.05, 0.9, 0.05]])
     rows = list_items(judged_classes(np.log(given), has_chances=True))["uncertain"]
     assert [row["item"] for row in rows] == ["1", "2", "0"]
     assert (rows[0]["label"], rows[0]["probability"]) == ("c", pytest.approx(0.4))
     assert [row["said"] for row in rows] == ["a 2: v0, v1", "", "a 2: v0, v1"]
-
-
-def test_labels_against_the_majority_are_listed_with_who_said_what():
     values = np.ones((3, 6), dtype=np.int8)
     values[:, 0] = -1
     found = list_items(judged([-1, 2, -3], values=values))["differing"]
@@ -236,7 +189,9 @@ def test_the_section_says_what_suggest_votes_says(asked):
     assert found["rows"] == []
 
 
-def test_items_are_named_only_where_they_may_be(asked, tmp_path):
+def test_items_are_named_only_where_they_may_be_and_other_methods_have_no_section(
+    asked, tmp_path, monkeypatch
+):
     model, votes, judged = asked
     findings = rooms.collect_findings(model, judged)
     page = render_report({**findings, **describe_next(model, judged)}, judged)
@@ -247,10 +202,6 @@ def test_items_are_named_only_where_they_may_be(asked, tmp_path):
     assert "questions, with the votes so far." in shown
     assert "case &lt;" in shown
     assert "case <" not in shown
-
-
-def test_there_is_no_section_without_votes_or_for_other_methods(asked, monkeypatch):
-    model, votes, judged = asked
     assert describe_next(model, None) == {}
     majority = ue.MajorityVote().fit(votes)
     assert describe_next(majority, Judged.of(majority, votes)) == {}
@@ -259,7 +210,7 @@ def test_there_is_no_section_without_votes_or_for_other_methods(asked, monkeypat
     assert describe_next(model, judged) == {}
 
 
-def test_the_reading_is_told_in_words():
+def test_the_reading_and_its_accuracy_are_told_in_words():
     model, votes = family_model()
     findings = findings_of(model, votes)
     told = json.loads(json.dumps(findings["structure"], allow_nan=False))
@@ -268,15 +219,28 @@ def test_the_reading_is_told_in_words():
     page = render_report(findings)
     assert "Method, settings and versions" in page
     assert told["meaning"] in page
+    expected = findings_of(model, votes)["expected_accuracy"]
+    assert expected["share"] == model.expected_accuracy_
+    assert (expected["low"], expected["high"]) == model.expected_accuracy_interval_
+    bare = findings_of(MajorityVote().fit(votes), votes)
+    assert bare["expected_accuracy"] is None
+    assert bare["crowd"]["effective"] is None
+    assert bare["crowd"]["families"] == []
 
 
-def test_a_graph_says_so(crowd):
+def test_a_graph_says_so_and_knows_no_ease(crowd):
     votes, _ = crowd
     model = fit_quietly(LatentIsing(), votes)
     assert describe_structure(model)["reading"] == "edges"
     assert "do not share one consensus" in render_report(findings_of(model, votes))
     asked = fit_quietly(LatentIsing("edges"), votes)
     assert "as requested: the truth is the hub" in render_report(findings_of(asked, votes))
+    model = LatentIsing(random_state=0).fit(crowd[0])
+    findings = findings_of(model, crowd[0], show_items=True)
+    assert findings["ease"] is None
+    assert findings["hard"] == []
+    assert findings["crowd"]["selects"]
+    assert "voters are experts" in findings["answer"]
 
 
 @pytest.mark.parametrize("name", get_args(Structure))
@@ -284,7 +248,7 @@ def test_every_structure_is_explained(name):
     assert explain_structure(name) != name
 
 
-def test_two_readings_stand_side_by_side():
+def test_two_readings_stand_side_by_side_with_everybody_in_them():
     model, votes = divided_model(), divided_crowd()
     findings = findings_of(model, votes)
     taken, other = findings["readings"]
@@ -298,11 +262,6 @@ def test_two_readings_stand_side_by_side():
     page = render_report(findings)
     assert "2 readings of the same votes" in page
     assert f"{other['differ']} of 900 items" in page
-
-
-def test_everybody_stands_somewhere_in_every_reading():
-    model, votes = divided_model(), divided_crowd()
-    findings = findings_of(model, votes)
     names = [voter["voter"] for voter in findings["voters"]]
     for k, one in enumerate(findings["readings"]):
         parts = [one["alone"], one["contrarians"], one["uninformative"], *one["families"]]
@@ -313,15 +272,12 @@ def test_everybody_stands_somewhere_in_every_reading():
     assert first != second
 
 
-def test_the_other_reading_leads_back():
+def test_the_other_reading_leads_back_and_one_needs_no_comparison(crowd):
     model, votes = divided_model().read(1), divided_crowd()
     taken, other = findings_of(model, votes)["readings"]
     there, here = findings_of(divided_model(), votes)["readings"]
     assert (taken["share_yes"], other["share_yes"]) == (here["share_yes"], there["share_yes"])
     assert other["differ"] == here["differ"]
-
-
-def test_one_reading_needs_no_comparison(crowd):
     model, votes = family_model()
     assert findings_of(model, votes)["readings"] == []
     divided = divided_model()  # without votes nobody counts labels
@@ -366,15 +322,12 @@ def test_the_chart_reaches_as_far_as_the_estimate_may(monkeypatch):
         assert one["share"] == pytest.approx(other["share"], abs=0.02)
 
 
-def test_gold_labels_stay_whatever_is_stated():
+def test_gold_labels_stay_and_only_methods_with_a_prevalence_have_the_chart(crowd):
     odds = np.array([-1000.0, -1000.0, 0.0, 1.0, 1000.0])
     assert find_offset(odds, 0.1) is None  # a fifth is positive for certain
     assert find_offset(odds, 0.7) is None
     offset = find_offset(odds, 0.5)
     assert expit(odds + offset).mean() == pytest.approx(0.5)
-
-
-def test_only_methods_that_take_a_prevalence_have_the_chart(crowd):
     votes, _ = crowd
     model = DawidSkene(random_state=0).fit(votes)
     assert findings_of(model, votes)["by_prevalence"] is None

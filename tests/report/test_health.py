@@ -6,15 +6,7 @@ import pytest
 import unelisa as ue
 from unelisa.ehr.counts import FEWEST_SHOWN
 from unelisa.ehr.omop.counts import Step
-from unelisa.report.health import (
-    count_large,
-    describe_phenotype,
-    draw_nested,
-    draw_patterns,
-    draw_shares,
-    render_phenotype,
-    render_rules,
-)
+from unelisa.report import health
 
 ANCHORS = ["ICD:714.0", "NLP:rheumatoid arthritis"]
 
@@ -24,18 +16,11 @@ def facts():
     drawn = ue.simulate_ehr(1500, random_state=1)
     model = ue.Phenotyper(ANCHORS, "note_count", random_state=0).fit(drawn.counts)
     chances = model.predict_proba(drawn.counts)[:, 1]
-    return describe_phenotype("Arthritis", model, chances, [Step("patients", 1500, 0.25)])
+    return health.describe_phenotype("Arthritis", model, chances, [Step("patients", 1500, 0.25)])
 
 
-def test_the_facts_agree_with_each_other(facts):
-    assert facts["patients"] == sum(facts["histogram"]["counts"]) == 1500
-    assert f"{facts['cases']:,} of 1,500 patients" in facts["answer"]
-    assert [one["feature"] for one in facts["features"] if one["reason"].startswith("anchor")]
-    assert facts["ppv"]["low"] <= facts["ppv"]["share"] <= facts["ppv"]["high"]
-
-
-def test_the_page_tells_what_to_check_and_runs_nothing(facts):
-    page = render_phenotype(facts)
+def test_the_page_tells_what_to_check_groups_and_flaws(facts):
+    page = health.render_phenotype(facts)
     assert "What to check" in page
     used, unused = page.split("features that are not used, and why")
     shown = {one["feature"]: one["selected"] for one in facts["features"]}
@@ -46,26 +31,29 @@ def test_the_page_tells_what_to_check_and_runs_nothing(facts):
     shown = [int(n) for n in re.findall(r": (\d+) patients</title>", page)]
     assert sum(shown) == 1500
     assert min(n for n in shown if n) >= FEWEST_SHOWN
-
-
-def test_the_page_compares_the_groups_and_tells_flaws(facts):
     ages = {"name": "age in years", "kind": "quartiles", "cases": [40, 50, 61], "others": None}
     women = {"name": "female", "kind": "share", "cases": 0.75, "others": 0.5}
     flaw = {"what": "patients without a visit", "number": 3, "of": 1500, "share": 0.002}
     rare = {"domain": "ICD", "kept": 12, "found": 13000}
-    page = render_phenotype({**facts, "groups": [ages, women], "flaws": [flaw], "rare": [rare]})
+    page = health.render_phenotype(
+        {**facts, "groups": [ages, women], "flaws": [flaw], "rare": [rare]}
+    )
     for text in ("50 (40 to 61)", "\u2013", "75", "3 of 1,500", "12 of 13,000 ICD features"):
         assert text in page
-    bare = render_phenotype(facts)
+    bare = health.render_phenotype(facts)
     assert "Cases and others" not in bare
     assert "Quality of the records" not in bare
+    assert facts["patients"] == sum(facts["histogram"]["counts"]) == 1500
+    assert f"{facts['cases']:,} of 1,500 patients" in facts["answer"]
+    assert [one["feature"] for one in facts["features"] if one["reason"].startswith("anchor")]
+    assert facts["ppv"]["low"] <= facts["ppv"]["share"] <= facts["ppv"]["high"]
 
 
 def test_names_cannot_become_markup(facts):
     hostile = {**facts, "title": "<script>x</script>", "warnings": ["<b>bold</b>"]}
     hostile["features"] = [{**facts["features"][0], "feature": "NLP:<img src=x>"}]
     hostile["groups"] = [{"name": "<img src=y>", "kind": "share", "cases": 0.5, "others": 0.5}]
-    page = render_phenotype(hostile)
+    page = health.render_phenotype(hostile)
     assert "<script" not in page
     assert "<img" not in page
     assert "&lt;b&gt;" in page
@@ -78,7 +66,7 @@ def test_no_small_number_can_be_read_off_the_histogram(seed):
     n = int(rng.integers(10, 400))
     chances = rng.beta(*rng.uniform(0.05, 2, 2), n)
     threshold = float(rng.choice([rng.random(), 0.5, 0.001, 0.999, 0.0, 1.0]))
-    counts, edges = count_large(chances, threshold)
+    counts, edges = health.count_large(chances, threshold)
     assert sum(counts) == n
     assert all(count == 0 or count >= FEWEST_SHOWN for count in counts)
     assert np.histogram(chances, edges)[0].tolist() == counts
@@ -108,6 +96,7 @@ def rules():
         "patients": 1000,
         "flagged": dict(zip(names, (400, 200, 100), strict=True)),
         "disagree": 7,
+        "rounded": False,
         "overlap": {
             name: dict(zip(names, row, strict=True))
             for name, row in zip(names, shares, strict=True)
@@ -123,7 +112,7 @@ def rules():
 
 
 def test_the_page_draws_containment_overlap_and_patterns_and_runs_nothing(rules):
-    page = render_rules(rules)
+    page = health.render_rules(rules)
     assert page.count("<svg") == 3
     for svg in re.findall("<svg.*?</svg>", page, re.DOTALL):
         named = re.search('aria-labelledby="(.*?)"', svg).group(1).split()
@@ -138,42 +127,48 @@ def test_the_page_draws_containment_overlap_and_patterns_and_runs_nothing(rules)
 
 
 def test_numbers_of_few_patients_are_not_on_the_page(rules):
-    shown = draw_shares(rules)["cells"]
+    shown = health.draw_shares(rules)["cells"]
     texts = {(cell["row"], cell["column"]): cell["text"] for cell in shown}
     assert texts["drug", "one code"] == "few"  # 2 of 100
     assert texts[NASTY, "drug"] == "nearly all"  # all but 4 of 200
     assert texts[NASTY, "one code"] == "all"
     assert texts["one code", NASTY] == "50%"
-    page = render_rules(rules)
+    page = health.render_rules(rules)
     assert f"they disagree on fewer than {FEWEST_SHOWN}" in page
     hidden = {
         **rules,
         "disagree": None,
         "overlap": {a: dict.fromkeys(rules["overlap"]) for a in rules["overlap"]},
     }
-    assert {cell["text"] for cell in draw_shares(hidden)["cells"]} == {"", "few"}
-    assert "they disagree on" not in render_rules(hidden)
+    assert {cell["text"] for cell in health.draw_shares(hidden)["cells"]} == {"", "few"}
+    assert "they disagree on" not in health.render_rules(hidden)
+    wide = {**rules, "flagged": {**rules["flagged"], "drug": rules["patients"] - 4}}
+    page = health.render_rules(wide)
+    assert "nearly all" in page
+    assert f"{rules['patients'] - 4:,}" not in page
+    assert (
+        health.draw_nested(wide)["bars"][0]["width"]
+        == health.draw_nested(rules)["bars"][0]["width"]
+    )
+    assert "rounded down to tens" in health.render_rules({**rules, "rounded": True})
     small = {**rules, "flagged": {**rules["flagged"], "drug": 3}}
-    assert draw_shares(small)["cells"][6]["text"] == "few"
+    assert health.draw_shares(small)["cells"][6]["text"] == "few"
     few = f"fewer than {FEWEST_SHOWN}"
-    assert render_rules(small).count(few) > page.count(few)
+    assert health.render_rules(small).count(few) > page.count(few)
 
 
-def test_families_stand_together_and_arrows_point_to_the_wider_rule(rules):
-    drawn = draw_nested(rules)
+def test_families_stand_together_and_sites_have_figures_only(rules):
+    drawn = health.draw_nested(rules)
     assert [bar["name"] for bar in drawn["bars"]] == ["one code", NASTY, "drug"]
     (arrow,) = drawn["arrows"]
     (bracket,) = drawn["brackets"]
     assert (arrow["narrow"], arrow["wide"]) == (NASTY, "one code")
     assert bracket["height"] == 2 * drawn["row"]
-    assert [row["dots"] for row in draw_patterns(rules)["rows"]][1] == [True, True, False]
+    assert [row["dots"] for row in health.draw_patterns(rules)["rows"]][1] == [True, True, False]
     nobody = {**rules, "flagged": dict.fromkeys(rules["flagged"], 0), "patterns": []}
-    assert {bar["width"] for bar in draw_nested(nobody)["bars"]} == {0}
-    assert "Most frequent patterns" not in render_rules(nobody)
-
-
-def test_sites_have_figures_only():
+    assert {bar["width"] for bar in health.draw_nested(nobody)["bars"]} == {0}
+    assert "Most frequent patterns" not in health.render_rules(nobody)
     rows = [{"site": site, **make_row("drug")} for site in ("a", "b")]
-    page = render_rules({"sites": ["a.csv", "b.csv"], "rules": rows})
+    page = health.render_rules({"sites": ["a.csv", "b.csv"], "rules": rows})
     assert "Rules at 2 sites" in page
     assert "<svg" not in page

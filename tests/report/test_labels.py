@@ -16,14 +16,6 @@ from unelisa.errors import ModelError, VotesError
 from unelisa.outputs import write_table
 from unelisa.report import labels
 from unelisa.report.findings import collect_findings
-from unelisa.report.labels import (
-    label_columns,
-    label_file,
-    label_rows,
-    pack_labels,
-    pack_voters,
-    plan_files,
-)
 from unelisa.sources import arrow as parquet
 from unelisa.votes import Votes
 
@@ -41,8 +33,8 @@ def named(crowd):
 def test_shown_items_give_the_labels_of_the_command_line_and_hidden_ones_numbered_rows(named):
     judged = Judged.of(UnElisa(random_state=0).fit(named), named)
     file = StringIO()
-    write_table(file, label_columns(judged), label_rows(judged))
-    shown, hidden = (pack_labels(judged, show_items) for show_items in (True, False))
+    write_table(file, labels.label_columns(judged), labels.label_rows(judged))
+    shown, hidden = (labels.pack_labels(judged, show_items) for show_items in (True, False))
     assert (shown.name, hidden.name) == ("labels.csv", "labels-by-row.csv")
     assert unpack(shown) == file.getvalue()
     assert "patient" not in unpack(hidden)
@@ -55,16 +47,16 @@ def test_shown_items_give_the_labels_of_the_command_line_and_hidden_ones_numbere
 
 def test_items_without_names_have_nothing_to_hide_and_too_many_labels_stay_out(crowd, monkeypatch):
     judged = Judged.of(MajorityVote().fit(crowd[0]), crowd[0])
-    assert pack_labels(judged, show_items=False).name == "labels.csv"
+    assert labels.pack_labels(judged, show_items=False).name == "labels.csv"
     monkeypatch.setattr(labels, "LARGEST", 100)
-    assert pack_labels(judged, show_items=False) is None
+    assert labels.pack_labels(judged, show_items=False) is None
 
 
-def test_the_voters_table_is_safe_for_spreadsheets_and_whole(crowd):
+def test_the_voters_table_is_safe_for_spreadsheets_whole_and_names_families(crowd):
     hostile = ["=cmd|' /C calc'!A0", "@x", "n" * 10_000, "a,b", 'q"q', "l\nl", "", "-1", "+x"]
     votes = Votes(crowd[0].blocks, crowd[0].items, np.array(hostile, dtype=object))
     findings = collect_findings(UnElisa(random_state=0).fit(votes))
-    rows = list(csv.DictReader(StringIO(unpack(pack_voters(findings["voters"])))))
+    rows = list(csv.DictReader(StringIO(unpack(labels.pack_voters(findings["voters"])))))
     assert len(rows) == 9
     names = {row["voter"] for row in rows}
     assert names == {f"'{name}" if name[:1] in ("=", "@", "+") else name for name in hostile}
@@ -73,6 +65,10 @@ def test_the_voters_table_is_safe_for_spreadsheets_and_whole(crowd):
     written = [float(row["weight"]) for row in rows]
     digits = [f"{voter['weight']:.6g}" for voter in findings["voters"]]
     assert written == [float(weight) for weight in digits]
+    voters = collect_findings(divided_model())["voters"]
+    rows = list(csv.DictReader(StringIO(unpack(labels.pack_voters(voters)))))
+    assert [row["family"] for row in rows] == [voter["family"] for voter in voters]
+    assert sum(bool(row["family"]) for row in rows) == 6
 
 
 @pytest.fixture
@@ -94,8 +90,8 @@ def test_a_file_of_labels_for_each_file_of_votes(model, tmp_path, monkeypatch):
     frames = {"a.parquet": frame_of(crowd(700)), "march/b.parquet": frame_of(crowd(450, seed=1))}
     for name, frame in frames.items():
         frame.to_parquet(tmp_path / "votes" / name)
-    pairs = plan_files([tmp_path / "votes"], tmp_path / "out")
-    assert [label_file(model, pair, "pm1") for pair in pairs] == [700, 450]
+    pairs = labels.plan_files([tmp_path / "votes"], tmp_path / "out")
+    assert [labels.label_file(model, pair, "pm1") for pair in pairs] == [700, 450]
     for name, frame in frames.items():
         told = pd.read_parquet(tmp_path / "out" / name)
         assert list(told) == ["item", "label", "probability", "status", "expected_accuracy"]
@@ -104,17 +100,16 @@ def test_a_file_of_labels_for_each_file_of_votes(model, tmp_path, monkeypatch):
         assert told.probability.to_numpy() == pytest.approx(model.predict_proba(frame)[:, 1])
 
 
-def test_a_broken_file_leaves_no_labels(model, tmp_path):
+def test_a_file_of_labels_for_each_file_of_votes_or_none(model, tmp_path):
     frame = frame_of(crowd(700))
     frame["rater 3"] = frame["rater 3"].astype(object).where(np.arange(700) < 650, "perhaps")
     frame["rater 3"] = frame["rater 3"].astype(str)
     frame.to_parquet(tmp_path / "votes.parquet")
     with pytest.raises(VotesError):
-        label_file(model, (tmp_path / "votes.parquet", tmp_path / "out" / "l.parquet"), "pm1")
+        labels.label_file(
+            model, (tmp_path / "votes.parquet", tmp_path / "out" / "l.parquet"), "pm1"
+        )
     assert list((tmp_path / "out").iterdir()) == []
-
-
-def test_plans_that_would_go_wrong_and_long_files_are_refused(model, tmp_path):
     votes = tmp_path / "a" / "v.parquet"
     (tmp_path / "b").mkdir()
     votes.parent.mkdir()
@@ -122,22 +117,15 @@ def test_plans_that_would_go_wrong_and_long_files_are_refused(model, tmp_path):
     frame_of(crowd(20)).to_parquet(tmp_path / "b" / "v.parquet")
     (tmp_path / "votes.csv").write_text("item,a,b\n1,1,-1\n")
     with pytest.raises(VotesError, match="there is no file w.parquet"):
-        plan_files([tmp_path / "w.parquet"], tmp_path / "out")
+        labels.plan_files([tmp_path / "w.parquet"], tmp_path / "out")
     with pytest.raises(VotesError, match="need votes in Parquet files"):
-        plan_files([votes, tmp_path / "votes.csv"], tmp_path / "out")
+        labels.plan_files([votes, tmp_path / "votes.csv"], tmp_path / "out")
     with pytest.raises(ModelError, match="same name"):
-        plan_files([votes, tmp_path / "b" / "v.parquet"], tmp_path / "out")
+        labels.plan_files([votes, tmp_path / "b" / "v.parquet"], tmp_path / "out")
     long = frame_of(crowd(30)).melt("item", var_name="voter", value_name="vote")
     long.to_parquet(tmp_path / "long.parquet")
     with pytest.raises(VotesError, match="one row per vote"):
-        label_file(model, (tmp_path / "long.parquet", tmp_path / "out.parquet"), "pm1")
-
-
-def test_the_voters_table_names_families():
-    voters = collect_findings(divided_model())["voters"]
-    rows = list(csv.DictReader(StringIO(unpack(pack_voters(voters)))))
-    assert [row["family"] for row in rows] == [voter["family"] for voter in voters]
-    assert sum(bool(row["family"]) for row in rows) == 6
+        labels.label_file(model, (tmp_path / "long.parquet", tmp_path / "out.parquet"), "pm1")
 
 
 def three_classes(n_items=40):
@@ -177,7 +165,9 @@ def test_labels_are_the_same_as_rows_of_text_and_as_a_parquet_file(tmp_path, met
     named, votes = "item" in frame, Votes.of(frame)
     model = fit_quietly(method(), votes)
     judged, chances = Judged.of(model, votes), getattr(model, "predict_proba", None)
-    rows = pd.DataFrame(label_rows(judged, named), columns=label_columns(judged, named))
+    rows = pd.DataFrame(
+        labels.label_rows(judged, named), columns=labels.label_columns(judged, named)
+    )
     assert list(rows) == ["item" if named else "row", "label", "probability", "status", *more]
     assert rows.iloc[:, 0].tolist() == (list(votes.items) if named else [*range(1, len(votes) + 1)])
     assert rows.label.tolist() == model.predict(votes).tolist()
@@ -199,7 +189,7 @@ def test_labels_are_the_same_as_rows_of_text_and_as_a_parquet_file(tmp_path, met
         )
     pair = tmp_path / "votes.parquet", tmp_path / "labels.parquet"
     frame.to_parquet(pair[0], index=False)
-    assert label_file(model, pair, model.coding_) == len(rows)
+    assert labels.label_file(model, pair, model.coding_) == len(rows)
     written = pd.read_parquet(pair[1])
     expected = rows.drop(columns=[] if chances else "probability")
     assert list(written) == list(expected)

@@ -19,22 +19,16 @@ def test_a_fitted_model_shows_its_answer_what_speaks_against_it_and_its_voters(m
     assert "These labels cannot be relied on" in divided_model()._repr_html_()
 
 
-def test_an_unfitted_model_shows_its_parameters():
+def test_notebooks_show_answers_sizes_and_graphs():
     shown = LatentIsing(structure="plain")._repr_html_()
     assert "sk-" in shown
     assert "unelisa-model" not in shown
-
-
-def test_votes_show_their_sizes_classes_and_first_rows():
     values = np.tile(np.array(["<a>", "b", None], dtype=object), (40, 4))
     shown = Votes.of(values)._repr_html_()
     assert "40 items, 12 voters, 33.3% of the votes missing; classes “&lt;a&gt;”, “b”" in shown
     assert shown.count("<tr") == 1 + 1 + notebook.MOST_ROWS  # names of voters, and of the index
     assert shown.count("<td>&lt;a&gt;</td>") == 3 * notebook.MOST_ROWS
     assert "<a>" not in shown
-
-
-def test_a_graph_is_drawn_with_its_busiest_voters():
     weights = np.zeros((70, 70))
     weights[0, 1:50] = weights[1:50, 0] = 0.5
     weights[1, 2] = weights[2, 1] = -0.3

@@ -136,6 +136,38 @@ def test_certificates_rest_on_the_items_that_were_drawn():
     assert after.facts["outlook"]["enough"] == (share >= 0.95 * len(drawn.places) / N_ITEMS)
 
 
+@pytest.mark.filterwarnings("ignore:the labels cannot be relied on")
+def test_certificates_of_ordered_classes_are_those_of_their_loss():
+    rng = np.random.default_rng(3)
+    truth, names = rng.integers(0, 4, 400), np.array(["poor", "fair", "good", "great"])
+    near = np.clip(truth[:, None] + rng.choice([-1, 0, 0, 0, 1], size=(400, 6)), 0, 3)
+    votes = Votes.of(pd.DataFrame(names[near]), order=list(names))
+    model, promise = LatentIsing().fit(votes), (0.05, 0.9)
+    strict, pool = (
+        VotesPool(model, votes, "certify", promise=promise, loss=loss) for loss in ("wrong", "far")
+    )
+    assert len(strict.drawn.places) < len(pool.drawn.places)
+    known = Known(np.where(np.isin(np.arange(400), pool.drawn.places[:150]), truth, -1), truth >= 0)
+    words = pool.study(known).facts["outlook"]["words"]
+    gold, design = known.name(model.classes_), pool.drawn.design
+    found = certify(model, votes, gold, *promise, loss="far", drawn=design)
+    assert found.n_certified > 0
+    assert words.endswith(f"{str(found)[1:]}.")
+    pool.per = "automatic"
+    assert "of the certified labels" not in words
+    assert "certified labels, from" in pool.study(known).facts["outlook"]["words"]
+
+
+def test_certificates_by_weight_ask_about_heavy_items_first():
+    votes, truth, model = small_crowd()
+    weights = np.where(np.arange(N_ITEMS) % 5 == 0, 20.0, 1.0)
+    pool = VotesPool(model, votes, "certify", promise=(0.25, 0.9), weights=weights)
+    first = pool.study(NOTHING).ranking[:20]
+    assert weights[first].mean() > 2 * weights.mean()
+    known = Known(np.where(np.isin(np.arange(N_ITEMS), first), truth, -1), truth >= 0)
+    assert "random answers" in pool.study(known).facts["outlook"]["words"]
+
+
 def label_items(*labels):
     return Known(np.array(labels), np.zeros(len(labels), dtype=bool))
 

@@ -45,14 +45,11 @@ def browser(server):
     return Browser(server)
 
 
-def test_it_listens_on_this_machine_only(server, session):
+def test_it_listens_on_this_machine_only(server, session, browser):
     with pytest.raises(OSError, match="refused"):
         socket.create_connection(("127.0.0.2", server.port), timeout=5)
     with pytest.raises(OSError, match="use"):
         ReviewServer(session, server.port)
-
-
-def test_the_page_is_a_file_of_the_package(browser):
     for path, kind in (("/", "html"), ("/page.css", "css"), ("/page.js", "javascript")):
         status, headers, content = browser.ask(path)
         assert status == 200

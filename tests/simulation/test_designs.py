@@ -37,7 +37,7 @@ def voter_edges(model):
 # --- Figure 2.1 -------------------------------------------------------------------------------
 
 
-def test_figure_2_1_is_the_papers():
+def test_figure_2_1_is_the_papers_and_algorithm_1_finds_its_experts():
     model = figure_2_1(weight=0.9, edge=0.5, field=0.1)
     assert (model.experts + 1).tolist() == [1, 2, 3, 4, 5]
     assert (model.effective_neighborhoods[0] + 1).tolist() == [2, 3, 4, 5, 6, 7]
@@ -45,10 +45,7 @@ def test_figure_2_1_is_the_papers():
     assert model.identifiable()
     assert model.fields[0] == 0.1
     assert set(np.unique(model.edges)) == {0.0, 0.5, 0.9}
-
-
-def test_algorithm_1_on_the_effective_neighborhoods_of_figure_2_1_finds_the_experts():
-    """Knots ranked by size: f_16, which cannot reach the truth, is a knot but ranks too low."""
+    # knots ranked by size: f_16, which cannot reach the truth, is a knot but ranks too low
     hoods = [set(hood.tolist()) for hood in figure_2_1().effective_neighborhoods]
     knots = naive.knots(hoods)
     assert 15 in knots
@@ -121,18 +118,15 @@ def test_voters_edges_have_the_stated_strength_and_both_signs(snr):
     assert 0.2 < (weights > 0).sum() / (weights != 0).sum() < 0.8
 
 
-def test_seven_of_ten_experts_are_positive():
-    draws = [design_graph(60, 60, density="tree", random_state=seed) for seed in range(40)]
-    share = np.mean([(model.edges[0, 1:] > 0).mean() for model in draws])
-    assert share == pytest.approx(0.7, abs=5 * math.sqrt(0.21 / 2400))
-
-
-def test_voters_are_in_random_order():
+def test_voters_are_in_random_order_and_seven_of_ten_experts_positive():
     places = [design_graph(25, 5, random_state=seed).experts for seed in range(200)]
     counts = np.bincount(np.concatenate(places), minlength=25)
     # 40 expected per place, standard deviation 5.7.
     assert counts.min() > 40 - 5 * 5.7
     assert counts.max() < 40 + 5 * 5.7
+    draws = [design_graph(60, 60, density="tree", random_state=seed) for seed in range(40)]
+    share = np.mean([(model.edges[0, 1:] > 0).mean() for model in draws])
+    assert share == pytest.approx(0.7, abs=5 * math.sqrt(0.21 / 2400))
 
 
 def test_expert_counts_are_rounded_up():
@@ -165,7 +159,7 @@ def test_an_expert_has_d_s_plus_d_0_minus_two_effective_neighbors(size, seed):
 # --- flaws ------------------------------------------------------------------------------------
 
 
-def test_flaws_are_the_stated_ones():
+def test_flaws_are_the_stated_ones_and_no_more():
     sound = design_graph(49, 7, "medium", random_state=1)
     flaws = {"field": 0.4, "expert_edges": 3, "voter_fields": 0.6}
     flawed, unflawed = (
@@ -179,9 +173,6 @@ def test_flaws_are_the_stated_ones():
     assert sorted(np.abs(added[np.triu_indices(50, 1)]))[-4:] == [0.0, 0.5, 0.5, 0.5]
     assert flawed.fields[0] == 0.4
     assert flawed.fields[1:].std() == pytest.approx(0.6, abs=5 * 0.6 / math.sqrt(98))
-
-
-def test_all_experts_may_be_joined_but_no_more():
     flawed = simulate_votes(25, 5, n_items=1, expert_edges=10, random_state=0).model
     assert np.count_nonzero(flawed.edges[np.ix_(flawed.experts + 1, flawed.experts + 1)]) == 20
     with pytest.raises(ModelError, match=r"in 0\.\.10, found 11"):
@@ -229,7 +220,7 @@ def test_accuracy_of_the_bayes_rule_is_what_the_model_says():
 # --- the whole --------------------------------------------------------------------------------
 
 
-def test_simulated_votes_are_consistent():
+def test_simulated_votes_are_consistent_with_gaps():
     simulated = simulate_votes(random_state=0)
     assert simulated.votes.shape == (count_items(simulated.model), 25)
     assert simulated.votes.values.flags.f_contiguous
@@ -241,6 +232,14 @@ def test_simulated_votes_are_consistent():
     agreement = simulated.votes.values[:, simulated.experts].T.astype(float) @ simulated.truth
     signs = np.sign(simulated.model.edges[0, 1:][simulated.experts])
     np.testing.assert_array_equal(np.sign(agreement), signs)
+    whole = simulate_votes(n_items=1500, random_state=1)
+    holed = simulate_votes(n_items=1500, missing=0.3, random_state=1)
+    lost = holed.votes.values == 0
+    assert lost.mean() == pytest.approx(0.3, abs=5 * math.sqrt(0.21 / lost.size))
+    by_voter = lost.mean(axis=0)
+    assert np.abs(by_voter - 0.3).max() < 5 * math.sqrt(0.21 / 1500)
+    np.testing.assert_array_equal(holed.votes.values[~lost], whole.votes.values[~lost])
+    np.testing.assert_array_equal(holed.truth, whole.truth)
 
 
 @pytest.mark.parametrize("sampler", ["tempering", "gibbs", "gibbs-sweeps"])
@@ -264,26 +263,12 @@ def test_the_same_seed_gives_the_same_bits(sampler):
     assert first.votes.values.tobytes() != other.votes.values.tobytes()
 
 
-def test_a_generator_is_used_and_the_global_one_is_left_alone():
+def test_the_same_generator_moves_on_and_an_unbalanced_truth():
     before = np.random.get_state()[1].copy()  # noqa: NPY002 -- the state that must not move
     rng = np.random.default_rng(0)
     first, second = (simulate_votes(n_items=20, random_state=rng) for _ in range(2))
     assert first.votes.values.tobytes() != second.votes.values.tobytes()
     np.testing.assert_array_equal(before, np.random.get_state()[1])  # noqa: NPY002
-
-
-def test_votes_are_missing_at_the_stated_rate():
-    whole = simulate_votes(n_items=1500, random_state=1)
-    holed = simulate_votes(n_items=1500, missing=0.3, random_state=1)
-    lost = holed.votes.values == 0
-    assert lost.mean() == pytest.approx(0.3, abs=5 * math.sqrt(0.21 / lost.size))
-    by_voter = lost.mean(axis=0)
-    assert np.abs(by_voter - 0.3).max() < 5 * math.sqrt(0.21 / 1500)
-    np.testing.assert_array_equal(holed.votes.values[~lost], whole.votes.values[~lost])
-    np.testing.assert_array_equal(holed.truth, whole.truth)
-
-
-def test_an_unbalanced_truth():
     simulated = simulate_votes(n_items=3000, field=0.8, random_state=2)
     share = 1 / (1 + math.exp(-1.6))
     # Twice the variance of independent items, 5 standard errors.
@@ -325,7 +310,7 @@ def test_tempering_is_close_to_independent_in_the_hardest_design():
     assert inflation.mean() < 3
 
 
-def test_votes_follow_the_confusions():
+def test_votes_follow_confusions_spammers_and_copies():
     drawn = simulate_classes(3, 6, 40_000, spammers=0, copies=0, missing=0.2, random_state=1)
     values = drawn.votes.values
     for k in range(3):
@@ -333,9 +318,6 @@ def test_votes_follow_the_confusions():
         found = np.stack([(here == c + 1).sum(axis=0) for c in range(3)]) / (here != 0).sum(axis=0)
         assert np.allclose(found.T, drawn.confusions[:, k], atol=0.02)
     assert np.mean(values == 0) == pytest.approx(0.2, abs=0.01)
-
-
-def test_spammers_ignore_the_truth_and_copies_repeat_their_source():
     drawn = simulate_classes(5, 20, 2000, spammers=0.2, copies=0.3, missing=0, random_state=2)
     assert len(drawn.spammers) == 4
     assert np.allclose(drawn.confusions[drawn.spammers], drawn.confusions[drawn.spammers, :1])
@@ -347,23 +329,14 @@ def test_spammers_ignore_the_truth_and_copies_repeat_their_source():
     assert alike.min() > REPEATED - 0.03
 
 
-def test_ordered_classes_are_confused_with_their_neighbors_first():
+def test_ordered_classes_are_confused_with_their_neighbors_first_and_many_fit_a_byte():
     drawn = simulate_classes(5, 4, 50, ordered=True, spammers=0, random_state=3)
     assert drawn.votes.ordered
     assert drawn.votes.classes == (1, 2, 3, 4, 5)
     assert np.all(np.diff(drawn.confusions[:, 0, 1:], axis=1) < 0)
-
-
-def test_many_classes_fit_a_byte():
     drawn = simulate_classes(200, 5, 300, random_state=4)
     assert drawn.votes.values.view(np.uint8).max() > 127
     assert drawn.truth.view(np.uint8).max() <= 200
-
-
-def test_the_seed_decides():
-    first, again = (simulate_classes(random_state=7).votes.values for _ in range(2))
-    assert np.array_equal(first, again)
-    assert not np.array_equal(first, simulate_classes(random_state=8).votes.values)
 
 
 @pytest.mark.parametrize(

@@ -6,17 +6,8 @@ from pyarrow import feather, parquet
 
 from unelisa.errors import VotesError
 from unelisa.memory import limit_memory
+from unelisa.sources import arrow
 from unelisa.sources import arrow as module
-from unelisa.sources.arrow import (
-    ArrowTable,
-    list_parquet,
-    list_texts,
-    measure_feather,
-    measure_parquet,
-    read_columns,
-    read_feather,
-    read_frames,
-)
 from unelisa.sources.tables import read_votes
 
 FIRST = pd.DataFrame({"item": ["x1", "x2"], "ann": ["yes", "no"], "bob": ["no", None]})
@@ -40,8 +31,8 @@ def test_a_folder_is_one_table_whatever_the_order_of_its_columns(folder, memory)
 
 def test_text_stays_a_list_of_labels_and_places(folder):
     files = sorted(folder.iterdir())
-    assert list_texts(files[0]) == ["item", "ann", "bob"]
-    for frame in read_frames(files):
+    assert arrow.list_texts(files[0]) == ["item", "ann", "bob"]
+    for frame in arrow.read_frames(files):
         assert all(pa.types.is_dictionary(kind) for kind in frame.to_native().schema.types)
 
 
@@ -49,14 +40,14 @@ def test_what_is_wrong_with_which_file(folder):
     files = sorted(folder.iterdir())
     FIRST.rename(columns={"bob": "cat"}).to_parquet(files[1])
     with pytest.raises(VotesError, match=r"b\.parquet has different columns than a\.parquet"):
-        read_columns(files)
+        arrow.read_columns(files)
     FIRST.assign(bob=[1.0, 0.0]).to_parquet(files[1])
     with pytest.raises(VotesError, match="different types in different files"):
         read_votes(folder)
     for content, words in ((b"", "is empty"), (b"PAR1PAR1PAR1", "damaged")):
         files[1].write_bytes(content)
         with pytest.raises(VotesError, match=rf"b\.parquet .*{words}"):
-            list(read_frames(files))
+            list(arrow.read_frames(files))
 
 
 def test_places_beyond_the_labels_are_refused(tmp_path):
@@ -82,45 +73,42 @@ def test_a_folder_s_files_are_listed_by_name_at_any_depth(folder):
     FIRST.to_parquet(folder / "a" / "z.parquet")
     (folder / "notes.txt").write_text("no votes")
     (folder / "c.parquet").mkdir()  # a folder, although it ends like a file
-    names = [file.relative_to(folder).as_posix() for file in list_parquet(folder)]
+    names = [file.relative_to(folder).as_posix() for file in arrow.list_parquet(folder)]
     assert names == ["a/z.parquet", "a.parquet", "b.parquet"]
-    assert list_parquet(folder / "a.parquet") == [folder / "a.parquet"]
+    assert arrow.list_parquet(folder / "a.parquet") == [folder / "a.parquet"]
 
 
-def test_sizes_come_from_the_files_own_tables_of_contents(folder):
+def test_sizes_come_from_the_files_own_tables_of_contents(folder, tmp_path):
     files = sorted(folder.iterdir())
-    assert measure_parquet(files).n_rows == 4
+    assert arrow.measure_parquet(files).n_rows == 4
     narrow = folder / "narrow.parquet"
     runs = pa.DictionaryArray.from_arrays(np.zeros(50_000, np.int32), [1])
     parquet.write_table(pa.table({"ann": pa.array([1, -1, 1] * 50_000, pa.int8())}), narrow)
     # a byte as stored, three of votes; two per cell, more than the packed runs take
-    assert measure_parquet([narrow]) == (150_000, 300_000, 150_000 * (1 + 3))
+    assert arrow.measure_parquet([narrow]) == (150_000, 300_000, 150_000 * (1 + 3))
     parquet.write_table(pa.table({"ann": runs, "bob": ["yes"] * 50_000}), narrow)
-    assert measure_parquet([narrow]) == (50_000, 200_000, 50_000 * (8 + 3 + 16 + 3))
-
-
-def test_a_long_text_counts_in_full(tmp_path):
+    assert arrow.measure_parquet([narrow]) == (50_000, 200_000, 50_000 * (8 + 3 + 16 + 3))
     text = {"ann": ["x" * 100_000] * 2}
     parquet.write_table(pa.table(text), tmp_path / "a.parquet", use_dictionary=False)
-    assert measure_parquet([tmp_path / "a.parquet"]).unpacked > 200_000
+    assert arrow.measure_parquet([tmp_path / "a.parquet"]).unpacked > 200_000
 
 
-def test_rows_come_in_batches_across_files(folder, monkeypatch):
+def test_rows_come_in_batches_across_files_and_wide_ones_in_smaller_ones(
+    folder, monkeypatch, tmp_path
+):
     monkeypatch.setattr(module, "ROWS", 1)
     monkeypatch.setattr(module, "LEAST_ROWS", 1)
-    table = ArrowTable(folder)
+    table = arrow.ArrowTable(folder)
     assert (table.header, table.n_rows) == (["item", "ann", "bob"], 4)
     batches = [batch.to_pylist() for batch in table.batches(["bob", "item"])]
     said = [("no", "x1"), (None, "x2"), ("no", "x3"), (None, "x4")]
     assert batches == [[{"bob": bob, "item": item}] for bob, item in said]
-
-
-def test_wide_rows_come_in_smaller_batches(tmp_path, monkeypatch):
+    monkeypatch.undo()  # also what the fixtures of all tests set
     monkeypatch.setattr(module, "LEAST_ROWS", 1)
     table = pa.table({f"v{s}": [1, 0] * 1000 for s in range(50)})
     parquet.write_table(table, tmp_path / "votes.parquet")
     with limit_memory("1MB"):
-        lengths = [len(frame) for frame in read_frames([tmp_path / "votes.parquet"])]
+        lengths = [len(frame) for frame in arrow.read_frames([tmp_path / "votes.parquet"])]
     assert sum(lengths) == 2000
     assert max(lengths) == 1_000_000 // 8 // (50 * (8 + 3))
 
@@ -132,18 +120,23 @@ TABLE = pa.table({"item": [f"x{i}" for i in range(5000)], "ann": ["yes", "no"] *
 def test_sizes_come_from_the_metadata(compression, tmp_path):
     path = str(tmp_path / "votes.feather")
     feather.write_feather(TABLE, path, compression, chunksize=1000)
-    rows, unpacked, columns = measure_feather(tmp_path / "votes.feather")
+    rows, unpacked, columns = arrow.measure_feather(tmp_path / "votes.feather")
     assert (rows, columns) == (5000, ["item", "ann"])
     stored = sum(batch.nbytes for batch in TABLE.to_batches(1000))
     assert stored <= unpacked <= 1.2 * stored
-    assert read_feather(tmp_path / "votes.feather").to_pylist() == TABLE.to_pylist()
+    assert arrow.read_feather(tmp_path / "votes.feather").to_pylist() == TABLE.to_pylist()
 
 
-def test_dictionaries_count_too(tmp_path):
+def test_what_takes_no_bytes_in_the_file_is_counted(tmp_path):
     coded = pa.table({"item": TABLE["item"].dictionary_encode(), "ann": TABLE["ann"]})
     feather.write_feather(coded, str(tmp_path / "votes.feather"), "zstd")
     texts = sum(len(f"x{i}") for i in range(5000))
-    assert measure_feather(tmp_path / "votes.feather")[1] > texts
+    assert arrow.measure_feather(tmp_path / "votes.feather")[1] > texts
+    # a column of nulls takes no space in the file, whatever its length
+    path = str(tmp_path / "votes.feather")
+    feather.write_feather(pa.table({"ann": pa.nulls(300_000_000)}), path, "uncompressed")
+    with pytest.raises(VotesError, match="times its size"):
+        read_votes(path)
 
 
 @pytest.mark.parametrize("kind", [pa.string_view(), pa.large_string(), pa.binary()])
@@ -173,14 +166,6 @@ def test_views_that_overlap_are_refused(tmp_path):
     ):
         writer.write_batch(pa.record_batch([column], ["item"]))
     with pytest.raises(VotesError, match="needs about 2.0 GB"):
-        read_votes(path)
-
-
-def test_rows_without_bytes_are_counted(tmp_path):
-    """A column of nulls takes no space in the file, whatever its length."""
-    path = str(tmp_path / "votes.feather")
-    feather.write_feather(pa.table({"ann": pa.nulls(300_000_000)}), path, "uncompressed")
-    with pytest.raises(VotesError, match="times its size"):
         read_votes(path)
 
 

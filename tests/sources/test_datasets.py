@@ -56,9 +56,11 @@ def test_every_form_gives_the_same_votes(name, mirror):
     assert known.unvoted_items.tolist() == ["4"]
 
 
-def test_the_mirror_can_be_set_in_the_environment(mirror, monkeypatch):
+def test_a_mirror_is_named_in_the_environment_and_a_set_must_be_known(mirror, monkeypatch):
     monkeypatch.setenv("UNELISA_MIRROR", str(mirror))
     assert fetch_set("product").votes.shape == (3, 2)
+    with pytest.raises(ModelError, match="choose bluebirds"):
+        fetch_set("birds")
 
 
 def test_a_changed_or_missing_copy_is_rejected(mirror):
@@ -70,12 +72,7 @@ def test_a_changed_or_missing_copy_is_rejected(mirror):
         fetch_set("product", mirror=mirror)
 
 
-def test_an_unknown_set_is_rejected():
-    with pytest.raises(ModelError, match="choose bluebirds"):
-        fetch_set("birds")
-
-
-def test_files_are_fetched_and_checked_by_pooch(mirror, monkeypatch, tmp_path):
+def test_pooch_fetches_checks_and_is_an_extra(mirror, monkeypatch, tmp_path):
     pooch = pytest.importorskip("pooch")
     asked = []
 
@@ -90,6 +87,10 @@ def test_files_are_fetched_and_checked_by_pooch(mirror, monkeypatch, tmp_path):
         f"sha256:{sha256(TABLE.encode())}",
         "label.csv",
     )
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    monkeypatch.delenv("UNELISA_MIRROR", raising=False)
+    with pytest.raises(MissingExtraError, match=r"unelisa\[datasets\]"):
+        fetch_set("bluebirds")
 
 
 @pytest.mark.parametrize(
@@ -108,13 +109,6 @@ def test_a_failed_download_is_explained(error, message, monkeypatch, tmp_path):
     monkeypatch.setattr(pooch, "retrieve", retrieve)
     with pytest.raises(VotesError, match=message):
         fetch_set("bluebirds", cache=tmp_path)
-
-
-def test_pooch_is_an_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pooch", None)
-    monkeypatch.delenv("UNELISA_MIRROR", raising=False)
-    with pytest.raises(MissingExtraError, match=r"unelisa\[datasets\]"):
-        fetch_set("bluebirds")
 
 
 @pytest.mark.parametrize("name", DATASETS)

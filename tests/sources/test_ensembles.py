@@ -33,33 +33,26 @@ def models(tumors):
     return {name: model.fit(X, y) for name, model in chosen.items()}
 
 
-def test_votes_are_what_the_classifiers_predict(models, tumors):
+def test_votes_are_what_the_classifiers_predict_however_they_are_given(models, tumors):
     X = tumors[2]
     votes = votes_from_estimators(models, X)
     assert votes.classes == ("benign", "malignant")
     assert votes.voters.tolist() == ["tree", "bayes", "logistic"]
     for s, model in enumerate(models.values()):
         assert np.array_equal(votes.values[:, s] > 0, model.predict(X) == "malignant")
-
-
-def test_a_list_and_pairs_of_names_will_do(models, tumors):
-    X = tumors[2]
     named = votes_from_estimators(models, X)
     for given in (list(models.values()), list(models.items())):
         assert np.array_equal(votes_from_estimators(given, X).values, named.values)
     assert votes_from_estimators(list(models.values()), X).voters[0] == "v0"
 
 
-def test_items_keep_their_names(models, tumors):
+def test_items_keep_their_names_and_are_labeled_without_labels(models, tumors):
     X = pd.DataFrame(tumors[2], index=[f"p{i}" for i in range(len(tumors[2]))])
     unnamed = {name: model.fit(*tumors[:2]) for name, model in models.items()}
     votes = votes_from_estimators({"tree": unnamed["tree"]}, X.to_numpy(), items=X.index)
     assert votes.items[0] == "p0"
     forest = RandomForestClassifier(3, random_state=0).fit(pd.DataFrame(tumors[0]), tumors[1])
     assert votes_from_forest(forest, X).items[-1] == X.index[-1]
-
-
-def test_a_deployment_set_is_labeled_without_labels(models, tumors):
     votes = votes_from_estimators(models, tumors[2])
     labels = ue.DawidSkene(random_state=0).fit_predict(votes)
     assert set(labels) <= {"benign", "malignant"}
@@ -85,14 +78,11 @@ def test_the_trees_of_a_forest_vote(forest, tumors):
     assert np.array_equal(majority, forest.predict(asked))
 
 
-def test_a_sparse_matrix_will_do(tumors):
+def test_a_sparse_matrix_and_a_tree_that_saw_one_class_will_do(tumors):
     X, y, asked, _ = tumors
     forest = RandomForestClassifier(5, random_state=0).fit(sp.csr_matrix(X), y)
     dense = votes_from_forest(forest, asked)
     assert np.array_equal(votes_from_forest(forest, sp.csc_matrix(asked)).values, dense.values)
-
-
-def test_a_tree_that_saw_one_class_only(tumors):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(12, 2)), np.array([0] + [1] * 11)
     bagging = BaggingClassifier(n_estimators=20, random_state=0).fit(X, y)

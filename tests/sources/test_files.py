@@ -5,16 +5,7 @@ import pyarrow as pa
 import pytest
 
 from unelisa.errors import VotesError
-from unelisa.sources.files import (
-    MAX_UNPACKED,
-    TextTable,
-    check_names,
-    check_readable,
-    find_delimiter,
-    read_beginning,
-    reading,
-    refuse_bomb,
-)
+from unelisa.sources import files
 from unelisa.sources.tables import read_votes
 
 
@@ -35,13 +26,18 @@ from unelisa.sources.tables import read_votes
 def test_what_parts_the_cells(line, usual, mark, tmp_path):
     for name, pack in (("votes.csv", bytes), ("votes.csv.gz", gzip.compress)):
         (tmp_path / name).write_bytes(pack(f"\n{line}\r\nx;,|\t\n".encode()))
-        assert find_delimiter(read_beginning(tmp_path / name), usual) == mark
+        assert files.find_delimiter(files.read_beginning(tmp_path / name), usual) == mark
 
 
 def test_names_are_stripped_and_must_differ():
-    assert check_names(["\ufeff item ", " ann\u00a0"], "votes.csv") == ["item", "ann"]
+    assert files.check_names(["\ufeff item ", " ann\u00a0"], "votes.csv") == ["item", "ann"]
     with pytest.raises(VotesError, match="columns 2 and 3 of votes.csv have the same name"):
-        check_names(["item", "ann", "ann "], "votes.csv")
+        files.check_names(["item", "ann", "ann "], "votes.csv")
+    # comparing each with all before it would take hours
+    names = [f"v{s}" for s in range(300_000)]
+    assert files.check_names(names, "votes.csv") == names
+    with pytest.raises(VotesError, match="columns 1 and 300001"):
+        files.check_names([*names, "v0"], "votes.csv")
 
 
 def test_voters_named_like_votes_do_not_mean_a_missing_header(tmp_path):
@@ -54,50 +50,41 @@ def test_voters_named_like_votes_do_not_mean_a_missing_header(tmp_path):
         read_votes(tmp_path / "votes.csv")
 
 
-def test_cells_are_text_whatever_they_look_like(tmp_path):
+def test_cells_are_text_and_columns_called_by_position(tmp_path):
     (tmp_path / "votes.csv").write_text(" item ;ann;bob\n007;1;\n8;0;NA\n")
-    table = TextTable(tmp_path / "votes.csv")
+    table = files.TextTable(tmp_path / "votes.csv")
     assert table.header == ["item", "ann", "bob"]
     (batch,) = table.batches(["item", "bob"])
     assert [column.to_pylist() for column in batch.columns] == [["007", "8"], ["", "NA"]]
-
-
-def test_a_hundred_thousand_names_are_checked_in_one_pass():
-    """Comparing each with all before it would take hours."""
-    names = [f"v{s}" for s in range(300_000)]
-    assert check_names(names, "votes.csv") == names
-    with pytest.raises(VotesError, match="columns 1 and 300001"):
-        check_names([*names, "v0"], "votes.csv")
-
-
-def test_columns_are_called_by_position_where_the_header_may_be_a_record(tmp_path):
     (tmp_path / "votes.csv").write_text("Smith,yes,no\nJones,no,yes\n")
-    table = TextTable(tmp_path / "votes.csv")
+    table = files.TextTable(tmp_path / "votes.csv")
     assert table.call_columns(["yes", "Smith"]) == ["2", "1"]
-    assert TextTable(tmp_path / "votes.csv", named=["Smith"]).call_columns(["yes"]) == ["'yes'"]
+    assert files.TextTable(tmp_path / "votes.csv", named=["Smith"]).call_columns(["yes"]) == [
+        "'yes'"
+    ]
     (tmp_path / "votes.csv").write_text("item,ann\nJones,yes\n")
-    assert TextTable(tmp_path / "votes.csv").call_columns(["ann"]) == ["'ann'"]
-
-
-def test_a_gzipped_table_is_measured_unpacked(tmp_path):
-    text = b"item,ann\n" + b"x,yes\n" * 1000
-    (tmp_path / "votes.csv.gz").write_bytes(gzip.compress(text))
-    (tmp_path / "votes.csv").write_bytes(text)
-    assert TextTable(tmp_path / "votes.csv.gz").size == TextTable(tmp_path / "votes.csv").size
-    assert TextTable(Path("stdin.csv"), text).size == len(text)
+    assert files.TextTable(tmp_path / "votes.csv").call_columns(["ann"]) == ["'ann'"]
 
 
 def test_only_files_and_folders_are_read(tmp_path):
-    check_readable(tmp_path)
+    files.check_readable(tmp_path)
     with pytest.raises(VotesError, match=r"there is no file none\.csv"):
-        check_readable(tmp_path / "none.csv")
+        files.check_readable(tmp_path / "none.csv")
 
 
-def test_a_small_file_must_not_fill_the_memory():
-    refuse_bomb("votes.csv.gz", 100, MAX_UNPACKED)
-    refuse_bomb("votes.csv.gz", MAX_UNPACKED, 2 * MAX_UNPACKED)
+def test_a_small_file_must_not_fill_the_memory(tmp_path):
+    files.refuse_bomb("votes.csv.gz", 100, files.MAX_UNPACKED)
+    files.refuse_bomb("votes.csv.gz", files.MAX_UNPACKED, 2 * files.MAX_UNPACKED)
     with pytest.raises(VotesError, match="more than 500 times its size"):
-        refuse_bomb("votes.csv.gz", 100, MAX_UNPACKED + 1)
+        files.refuse_bomb("votes.csv.gz", 100, files.MAX_UNPACKED + 1)
+    text = b"item,ann\n" + b"x,yes\n" * 1000
+    (tmp_path / "votes.csv.gz").write_bytes(gzip.compress(text))
+    (tmp_path / "votes.csv").write_bytes(text)
+    assert (
+        files.TextTable(tmp_path / "votes.csv.gz").size
+        == files.TextTable(tmp_path / "votes.csv").size
+    )
+    assert files.TextTable(Path("stdin.csv"), text).size == len(text)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +97,7 @@ def test_a_small_file_must_not_fill_the_memory():
     ],
 )
 def test_cells_are_not_quoted(tmp_path, error, words):
-    with pytest.raises(VotesError, match=words) as caught, reading(tmp_path / "votes.csv"):
+    with pytest.raises(VotesError, match=words) as caught, files.reading(tmp_path / "votes.csv"):
         raise error
     assert str(caught.value).startswith("votes.csv ")
     assert "Smith" not in str(caught.value)

@@ -23,15 +23,12 @@ def write(tmp_path):
     return text
 
 
-def test_labels_are_matched_by_item(votes, write):
+def test_labels_are_matched_by_item_also_without_votes(votes, write):
     known = read_labels(write("item,label\nb,yes\na,no\n"), votes)
     assert known.signs.tolist() == [-1, 1, 0]
     assert known.as_gold().tolist() == ["no", "yes", None]
     assert known.scored_votes() is votes
     assert known.scored_signs().tolist() == [-1, 1, 0]
-
-
-def test_items_nobody_voted_on_are_empty_rows(votes, write):
     known = read_labels(write("item,label\nb,yes\nz,no\ny,\n"), votes)
     assert known.scored_signs().tolist() == [0, 1, 0, -1]
     scored = known.scored_votes()
@@ -53,12 +50,9 @@ def test_columns_go_by_their_names_or_their_number(votes, write, content):
     assert read_labels(write(content), votes).signs.tolist() == [1, 0, 0]
 
 
-def test_parquet_with_numbers_as_names(votes, tmp_path):
+def test_numbers_as_names_and_as_labels(votes, tmp_path, write):
     pd.DataFrame({"item": [7], "label": ["no"], "more": [1]}).to_parquet(tmp_path / "truth.parquet")
     assert read_labels(tmp_path / "truth.parquet", votes).signs.tolist() == [0, 0, -1]
-
-
-def test_numeric_labels_fit_numeric_votes(write):
     votes = Votes.of(np.array([[1, -1], [-1, -1]]))
     assert read_labels(write("item,label\n0,-1\n1,1.0\n"), votes).signs.tolist() == [-1, 1]
 
@@ -113,18 +107,12 @@ def read(tmp_path, reviewed_votes, rows, **more):
     return read_labels(path, reviewed_votes, **more).as_gold().tolist()
 
 
-def test_the_last_answer_of_a_reviewer_counts(tmp_path, reviewed_votes):
+def test_the_last_answer_of_a_reviewer_counts_and_disagreement_does_not(tmp_path, reviewed_votes):
     rows = "a,no,ann,useful,\nb,yes,ann,useful,\na,yes,ann,useful,\nb,,ann,useful,\n"
     assert read(tmp_path, reviewed_votes, rows) == ["yes", None, None]
-
-
-def test_reviewers_who_disagree_leave_a_label_unknown(tmp_path, reviewed_votes):
     rows = "a,no,ann,useful,\na,yes,bob,useful,\nb,yes,ann,useful,\nb,yes,bob,useful,\n"
     assert read(tmp_path, reviewed_votes, rows) == [None, "yes", None]
     assert read(tmp_path, reviewed_votes, rows + "a,yes,eve,useful,\n")[0] == "yes"  # two of three
-
-
-def test_skipping_is_no_vote():
     assert settle_answers([("a", "x", "ann"), ("a", None, "bob")]) == {"a": "x"}
 
 
@@ -133,9 +121,6 @@ def test_a_sample_leaves_out_items_that_were_chosen(tmp_path, reviewed_votes):
     assert read(tmp_path, reviewed_votes, rows, table_class=SampleTable) == ["no", "yes", None]
     with pytest.raises(VotesError, match="not drawn at random"):
         read(tmp_path, reviewed_votes, "a,no,ann,useful,\n", table_class=SampleTable)
-
-
-def test_a_plain_file_of_labels_is_a_sample(tmp_path, reviewed_votes):
     path = tmp_path / "gold.csv"
     path.write_text("item,label\na,no\n")
     assert read_labels(path, reviewed_votes, SampleTable).as_gold().tolist() == ["no", None, None]

@@ -58,21 +58,15 @@ def text(tmp_path, content, name="votes.csv"):
     return path
 
 
-def test_names_stay_text_and_cells_are_trimmed(tmp_path):
+def test_names_stay_text_cells_are_trimmed_and_rows_without_names_numbered(tmp_path):
     votes = read_votes(text(tmp_path, "item,01,1\n007,1, 0\n7,0,NA\n"))
     assert votes.items.tolist() == ["007", "7"]
     assert votes.voters.tolist() == ["01", "1"]
     assert votes.values.tolist() == [[1, -1], [-1, 0]]
-
-
-def test_byte_order_mark_windows_lines_and_quotes(tmp_path):
     content = b'\xef\xbb\xbfitem,"a, b",c\r\n"x ""1""",1,0\r\n"two\nlines",0,1\r\n'
     votes = read_votes(text(tmp_path, content))
     assert votes.voters.tolist() == ["a, b", "c"]
     assert votes.items.tolist() == ['x "1"', "two\nlines"]
-
-
-def test_a_wide_table_without_item_names(tmp_path):
     votes = read_votes(text(tmp_path, "a,b\n1,0\n0,1\n"))
     assert votes.items.tolist() == [0, 1]
     assert votes.voters.tolist() == ["a", "b"]
@@ -96,14 +90,11 @@ def write_days(folder):
     return [folder / name for name in ("one.csv", "two.csv", "three.parquet")]
 
 
-def test_several_files_are_joined_by_the_names_of_items_and_voters(tmp_path):
+def test_several_files_are_joined_by_names_or_refused(tmp_path):
     votes = read_votes(write_days(tmp_path))
     assert votes.items.tolist() == ["x1", "x2", "x3"]
     assert votes.voters.tolist() == ["ann", "bob", "cem"]
     assert votes.values.tolist() == [[-1, -1, 0], [1, 1, 0], [1, 0, -1]]
-
-
-def test_different_votes_in_two_files_are_refused_by_row_and_file(tmp_path):
     files = write_days(tmp_path)
     files[1].write_text("item,bob,cem\nx9,1,\nx1,1,0\n")
     with pytest.raises(VotesError, match="data row 2 of one.csv and in data row 2 of two.csv"):
@@ -163,7 +154,9 @@ def test_a_large_table_is_kept_in_a_file(kind, tmp_path, small_blocks):
     assert model.predict(there).tolist() == same.predict(here).tolist()
 
 
-def test_the_file_goes_with_the_votes(tmp_path, small_blocks):
+def test_the_file_goes_with_the_votes_and_numbers_that_name_items_stay_numbers(
+    tmp_path, small_blocks
+):
     pd.DataFrame(crowd(), columns=list("abcdefghijkl")).to_parquet(tmp_path / "votes.parquet")
     votes = ue.read_votes(tmp_path / "votes.parquet", coding="pm1", memory=1000)
     file = votes.blocks.file
@@ -171,9 +164,6 @@ def test_the_file_goes_with_the_votes(tmp_path, small_blocks):
     assert os.fstat(file.fileno()).st_size == crowd().size
     del votes
     assert file.closed
-
-
-def test_numbers_that_name_items_stay_numbers(tmp_path):
     frame = pd.DataFrame(crowd(), columns=list("abcdefghijkl"))
     frame["item"] = np.arange(len(frame)) + 10**10
     frame.to_parquet(tmp_path / "votes.parquet")
@@ -234,10 +224,3 @@ def test_nothing_of_it_has_a_name_or_is_open_to_others(tmp_path, monkeypatch):
     assert list((tmp_path / "tmp").iterdir()) == []
     assert stat.S_IMODE(os.fstat(votes.blocks.file.fileno()).st_mode) == 0o600
     assert votes.items[:2].tolist() == ["x0", "x1"]
-
-
-def test_a_method_that_needs_a_table_says_so(tmp_path, small_blocks):
-    as_words(crowd()).to_parquet(tmp_path / "votes.parquet")
-    votes = ue.read_votes(tmp_path / "votes.parquet", memory=1000)
-    with pytest.raises(VotesError, match="in a file, and this method needs all of them"):
-        ue.StackedRBM(random_state=0).fit(votes)

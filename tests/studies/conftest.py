@@ -7,11 +7,10 @@ from typer.testing import CliRunner
 from studies.ehr.rare import HELPS, summarize_rare
 from studies.ehr.sets import simulated_set
 from studies.ehr.splits import FIGURES, NONE, OURS, PAPER, PENLOG, UNELISA
-from studies.ehr.tables import summarize_splits
 from studies.paper.cells import CELLS, list_series, list_trials
 from studies.paper.tables import collect_archive
 from studies.paper.trials import COLUMNS, results_path
-from studies.records import make_archive, open_results
+from studies.records import open_results
 from studies.sets import LIST
 from unelisa.cli import app
 from unelisa.sources.labels import KnownLabels
@@ -123,27 +122,6 @@ def rare():
         for p, low in ((0.03, 0.7), (0.05, 0.85))
     ]
     return summarize_rare(found)
-
-
-@pytest.fixture
-def ehr_archive(splits, rare):
-    """A simulated set and another one, with stated facts."""
-    roles = {"anchor": 2, "code": 0, "core": 11, "weak": 0, "irrelevant": 0}
-    facts = {
-        "set": "ra-7",
-        "patients": 46568,
-        "features": 142,
-        "reviewed": 435,
-        "cases": 98,
-        "prevalence": 0.16,
-        "ppv": [0.96, 0.8, 0.98],
-        "seconds": 1.5,
-        "everybody": {"auc": 0.92, "ppv": None},
-        "selected": {PAPER: ["NLP:synovitis"], OURS: ["ICD:714.0"]},
-        "roles": {PAPER: roles, OURS: roles},
-    }
-    sets = [facts, {**facts, "set": "ehr_phecap"}]
-    return make_archive(sets=sets, methods=summarize_splits(splits), rare=rare)
 
 
 @pytest.fixture

@@ -16,29 +16,8 @@ import pytest
 from studies import fingerprints, records
 from studies.chances import rate_honesty, share_of_votes, share_of_yes
 from studies.commands import read_seeds
-from studies.fingerprints import (
-    common_code,
-    drop_stale,
-    hash_code,
-    hash_data,
-    is_stale,
-    root_of,
-    stamp_with,
-)
 from studies.markdown import fill_marks, has_mark, join_blocks, markdown_table, store_tables
 from studies.names import pick_names
-from studies.records import (
-    find_commit,
-    flatten_row,
-    format_archive,
-    list_rows,
-    make_archive,
-    merge_sets,
-    open_results,
-    read_archive,
-    read_lines,
-    run_sets,
-)
 from unelisa.aggregators import AGGREGATORS, DawidSkene, LatentIsing, MajorityVote
 from unelisa.errors import ModelError
 from unelisa.sources.labels import KnownLabels
@@ -54,18 +33,18 @@ def clone(tmp_path, monkeypatch):
     author = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
     for told in (("init",), ("add", "."), (*author, "commit", "-m", "one")):
         subprocess.run(["git", "-C", tmp_path, *told], check=True, capture_output=True)
-    find_commit.cache_clear()
+    records.find_commit.cache_clear()
     yield tmp_path
-    find_commit.cache_clear()
+    records.find_commit.cache_clear()
 
 
 def test_the_commit_is_that_of_the_code(clone):
     (clone / "README.md").write_text("not code")
-    commit = find_commit()
+    commit = records.find_commit()
     assert re.fullmatch("[0-9a-f]{12}", commit)
     (clone / "studies" / "records.py").write_text("changed")
-    find_commit.cache_clear()
-    assert find_commit() == f"{commit}+"
+    records.find_commit.cache_clear()
+    assert records.find_commit() == f"{commit}+"
 
 
 @pytest.fixture
@@ -73,26 +52,23 @@ def path(tmp_path):
     return tmp_path / "rows.jsonl"
 
 
-def test_lines_read_back_and_a_torn_last_one_is_dropped(path):
-    assert read_lines(path) == []
-    with open_results(path) as file:
+def test_lines_read_back_a_torn_last_one_is_dropped_and_other_text_refused(path):
+    assert records.read_lines(path) == []
+    with records.open_results(path) as file:
         file.append({"a": 1})
     path.write_bytes(path.read_bytes() + b'{"a": ')  # a kill in the middle of a line
-    assert read_lines(path) == [{"a": 1}]
-    with open_results(path) as file:
+    assert records.read_lines(path) == [{"a": 1}]
+    with records.open_results(path) as file:
         file.append({"a": 2})
-    assert read_lines(path) == [{"a": 1}, {"a": 2}]
-
-
-def test_a_line_that_is_not_json_is_refused_with_its_number(path):
+    assert records.read_lines(path) == [{"a": 1}, {"a": 2}]
     path.write_text('{"a": 1}\nnonsense\n')
     with pytest.raises(ModelError, match="line 2 of rows.jsonl is not JSON"):
-        read_lines(path)
+        records.read_lines(path)
 
 
 @pytest.mark.parametrize("written", [0, 10])
 def test_a_full_disk_leaves_the_file_as_it_was(path, monkeypatch, written):
-    with open_results(path) as file:
+    with records.open_results(path) as file:
         file.append({"a": 1})
     before, write = path.read_bytes(), os.write
 
@@ -101,7 +77,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(path, monkeypatch, written):
             raise OSError(errno.ENOSPC, "No space left on device")
         return write(handle, line[:written])
 
-    with open_results(path) as file, monkeypatch.context() as patch:
+    with records.open_results(path) as file, monkeypatch.context() as patch:
         patch.setattr(os, "write", full)
         with pytest.raises(OSError, match="No space left") as caught:
             file.append({"a": "a longer row"})
@@ -112,20 +88,30 @@ def test_a_full_disk_leaves_the_file_as_it_was(path, monkeypatch, written):
 @pytest.mark.skipif(sys.platform == "win32", reason="no flock")
 def test_two_runs_at_once_are_refused(path):
     with (
-        open_results(path),
+        records.open_results(path),
         pytest.raises(ModelError, match="another run is writing"),
-        open_results(path),
+        records.open_results(path),
     ):
         pass
-    with open_results(path):  # the end of the first run releases the file
+    with records.open_results(path):  # the end of the first run releases the file
         pass
 
 
-def test_an_archive_reads_back_with_one_row_a_line(tmp_path):
-    archive, path = make_archive(rows=[{"set": 1}, {"set": 2}]), tmp_path / "rows.json"
-    path.write_text(format_archive(archive, "set"))
-    assert read_archive(path, "rows", "a command") == archive
+def test_archives_and_rows_are_flat(tmp_path):
+    archive, path = records.make_archive(rows=[{"set": 1}, {"set": 2}]), tmp_path / "rows.json"
+    path.write_text(records.format_archive(archive, "set"))
+    assert records.read_archive(path, "rows", "a command") == archive
     assert path.read_text().count("\n") == 3
+    row = {"set": "a", "figures": {"auc": [0.9, 0.8]}, "curve": [[1, 2]]}
+    assert records.flatten_row(row) == {
+        "set": "a",
+        "figures.auc.0": 0.9,
+        "figures.auc.1": 0.8,
+        "curve.0.0": 1,
+        "curve.0.1": 2,
+    }
+    assert records.list_rows({"panels": {"rows": [row]}}, "panels.rows") == [row]
+    assert records.list_rows({}, "panels.rows") == []
 
 
 @pytest.mark.parametrize(
@@ -136,7 +122,7 @@ def test_other_files_are_refused(tmp_path, content):
     if content is not None:
         path.write_text(content)
     with pytest.raises(ModelError, match="rows.json is not an archive of this study: create it"):
-        read_archive(path, "rows", "a command")
+        records.read_archive(path, "rows", "a command")
 
 
 def test_sets_are_run_again_by_other_code_only(path, known):
@@ -148,28 +134,18 @@ def test_sets_are_run_again_by_other_code_only(path, known):
     def note(*done):
         told.append(done)
 
-    run_sets({"b": lambda: known}, run, path, lambda _: "old", note)
-    run_sets({"b": lambda: 1 / 0, "a": lambda: known}, run, path, lambda _: "old", note)
-    assert [(row["set"], row["code"]) for row in read_lines(path)] == [("b", "old"), ("a", "old")]
+    records.run_sets({"b": lambda: known}, run, path, lambda _: "old", note)
+    records.run_sets({"b": lambda: 1 / 0, "a": lambda: known}, run, path, lambda _: "old", note)
+    assert [(row["set"], row["code"]) for row in records.read_lines(path)] == [
+        ("b", "old"),
+        ("a", "old"),
+    ]
     assert told == [("b", 1), ("b", 1), ("a", 1)]
-    run_sets({"b": lambda: known}, run, path, lambda _: "new", note)
-    rows = merge_sets([{"set": "c"}], read_lines(path))
+    records.run_sets({"b": lambda: known}, run, path, lambda _: "new", note)
+    rows = records.merge_sets([{"set": "c"}], records.read_lines(path))
     codes = [(row["set"], row.get("code")) for row in rows]
     assert codes == [("a", "old"), ("b", "new"), ("c", None)]
-    assert rows[0]["data"] == rows[1]["data"] == hash_data(known)
-
-
-def test_rows_are_flat_in_a_table():
-    row = {"set": "a", "figures": {"auc": [0.9, 0.8]}, "curve": [[1, 2]]}
-    assert flatten_row(row) == {
-        "set": "a",
-        "figures.auc.0": 0.9,
-        "figures.auc.1": 0.8,
-        "curve.0.0": 1,
-        "curve.0.1": 2,
-    }
-    assert list_rows({"panels": {"rows": [row]}}, "panels.rows") == [row]
-    assert list_rows({}, "panels.rows") == []
+    assert rows[0]["data"] == rows[1]["data"] == fingerprints.hash_data(known)
 
 
 @pytest.mark.parametrize("text", ["", "a", "1,1", "0-3,2", "-2", "3-1", "1-2-5"])
@@ -186,19 +162,13 @@ def test_an_unknown_name_is_refused_with_those_there_are():
         pick_names("a,d", KNOWN, "there is no")
 
 
-def test_shares_are_never_certain():
+def test_shares_and_their_confidence_by_hand():
     values = np.array([[1] * 8, [-1] * 8, [0] * 8, [1, -1, *[0] * 6]], dtype=np.int8)
     assert share_of_yes(values).tolist() == [0.9, 0.1, 0.5, 0.5]
-
-
-def test_the_share_of_votes_of_two_classes_is_that_of_yes():
     values = np.array([[1, 1, 0], [-1, 1, 1], [-1, 0, 0]], dtype=np.int8)
     shares = share_of_votes(Votes.of(values, coding="pm1"))
     assert shares.sum(axis=1) == pytest.approx(1)
     assert shares[:, 1] == pytest.approx(share_of_yes(values))
-
-
-def test_confidence_and_error_by_hand():
     truth = np.array([1, 1, -1, 0], dtype=np.int8)
     found = rate_honesty(truth, np.array([0.95, 0.05, 0.05, 0.5]))
     assert found["confidence"] == pytest.approx(0.95)
@@ -206,7 +176,7 @@ def test_confidence_and_error_by_hand():
     assert found["ece"] == pytest.approx((0.05 + 2 * 0.45) / 3)
 
 
-def test_long_tables_of_a_page_are_files_beside_it():
+def test_pages_are_filled_between_marks_and_long_tables_beside(tmp_path):
     rows = [[k, r"a\|b" if k else "a|b"] for k in range(40)]
     short, long = markdown_table(["n"], [[1]]), markdown_table(["n", "x, y"], rows)
     page = join_blocks("# Page", short, "## All sets, one by one", long, long, "The end.")
@@ -216,9 +186,6 @@ def test_long_tables_of_a_page_are_files_beside_it():
     assert short in shown
     assert ":file: study/real-all-sets-one-by.csv\n" in shown
     assert shown.endswith("\n\nThe end.\n")
-
-
-def test_only_the_text_between_the_marks_is_replaced(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- x -->\nold\n<!-- end x -->\nafter\n")
     assert has_mark(page, "x")
@@ -272,7 +239,7 @@ def repository(tmp_path, monkeypatch):
         (tmp_path / "toy" / "numbers.py").write_text(numbers)
         for cached in (fingerprints.hash_code, fingerprints._read_module):
             cached.cache_clear()
-        return hash_code("toy.kernel:halve")
+        return fingerprints.hash_code("toy.kernel:halve")
 
     yield write
     fingerprints.hash_code.cache_clear()
@@ -312,14 +279,14 @@ def test_what_is_imported_counts_wherever_it_stands(repository):
     assert repository(by_module, NUMBERS.replace("3", "4")) == ahead
 
 
-def test_every_method_has_its_own_code():
-    codes = {name: hash_code(root_of(cls)) for name, cls in AGGREGATORS.items()}
+def test_code_counts_wherever_it_stands_but_not_the_report():
+    codes = {
+        name: fingerprints.hash_code(fingerprints.root_of(cls)) for name, cls in AGGREGATORS.items()
+    }
     assert len(set(codes.values())) == len(AGGREGATORS)
     with pytest.raises(LookupError, match="no 'missing'"):
-        hash_code("unelisa.aggregators.majority:missing")
+        fingerprints.hash_code("unelisa.aggregators.majority:missing")
 
-
-def test_a_method_depends_on_its_kernels_and_not_on_the_report():
     def reach(cls):
         found, waiting = set(), [(cls.__module__, cls.__name__)]
         while waiting:
@@ -335,19 +302,19 @@ def test_a_method_depends_on_its_kernels_and_not_on_the_report():
     assert not any(module.startswith(("unelisa.report", "unelisa.cli")) for module in ours)
 
 
-def test_rows_of_other_code_are_stale():
-    stamp = stamp_with(root_of(MajorityVote))
+def test_rows_of_other_code_or_other_data_are_stale(known):
+    stamp = fingerprints.stamp_with(fingerprints.root_of(MajorityVote))
     fresh, other = {"code": stamp({})}, {"code": "of other code"}
-    assert [is_stale(row, stamp) for row in (fresh, other, {})] == [False, True, True]
-    assert drop_stale([fresh, other], stamp) == [fresh]
-    assert not is_stale({}, lambda _: None)  # computed elsewhere
-    assert common_code([fresh, fresh]) == stamp({})
-    assert common_code([fresh, other]) is None
-
-
-def test_other_votes_or_labels_are_other_data(known):
+    assert [fingerprints.is_stale(row, stamp) for row in (fresh, other, {})] == [False, True, True]
+    assert fingerprints.drop_stale([fresh, other], stamp) == [fresh]
+    assert not fingerprints.is_stale({}, lambda _: None)  # computed elsewhere
+    assert fingerprints.common_code([fresh, fresh]) == stamp({})
+    assert fingerprints.common_code([fresh, other]) is None
     votes, signs = known.votes, known.signs
     fewer = KnownLabels(votes, -signs, known.unvoted_items, known.unvoted_signs)
-    assert hash_data(fewer) != hash_data(known)
+    assert fingerprints.hash_data(fewer) != fingerprints.hash_data(known)
     one = KnownLabels(votes.take_items([0]), signs[:1], known.unvoted_items, known.unvoted_signs)
-    assert hash_data(one) not in {hash_data(known), hash_data(fewer)}
+    assert fingerprints.hash_data(one) not in {
+        fingerprints.hash_data(known),
+        fingerprints.hash_data(fewer),
+    }

@@ -8,35 +8,13 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-import naive
 import unelisa as ue
 from places import crowd
 from unelisa.errors import ExpertsWarning, VotesError, VotesWarning
 from unelisa.kernels.l1_logistic import CHUNK
 from unelisa.votes import Votes
-from unelisa.votes import blocks as local_module
+from unelisa.votes import blocks as local
 from unelisa.votes.block import rearrange_votes
-from unelisa.votes.blocks import (
-    BLOCK_BYTES,
-    Block,
-    LocalBlocks,
-    MappedBlocks,
-    SparseBlocks,
-    SparseVotes,
-    WholeTable,
-    _see,
-    add_sums,
-    as_dense,
-    compare_voters,
-    cut,
-    fitting_items,
-    group_items,
-    hold_sparse,
-    mark_starts,
-    pick_items,
-    tally_votes,
-    weigh_votes,
-)
 from unelisa.votes.columns import RowNumbers
 
 VOTES = np.array([[1, 0, -1], [0, 1, 1], [-1, -1, 0], [1, 1, 1]], dtype=np.int8, order="F")
@@ -44,7 +22,7 @@ COLUMNS = np.array([2, -1, 0, 2])
 WANTED = np.array([[-1, 0, 1, -1], [1, 0, 0, 1], [0, 0, -1, 0], [1, 0, 1, 1]], dtype=np.int8)
 
 
-class Halves(LocalBlocks):
+class Halves(local.LocalBlocks):
     """The votes in two blocks."""
 
     place = "in halves"
@@ -53,41 +31,30 @@ class Halves(LocalBlocks):
 
     def open(self, number):
         start, stop = self.starts[number : number + 2]
-        return Block(VOTES[start:stop], int(start))
+        return local.Block(VOTES[start:stop], int(start))
 
 
-BOTH = pytest.mark.parametrize("blocks", [WholeTable(VOTES), Halves()], ids=["whole", "halves"])
+BOTH = pytest.mark.parametrize(
+    "blocks", [local.WholeTable(VOTES), Halves()], ids=["whole", "halves"]
+)
 
 
 def show(block, x, scale):
-    return scale * x[:, None] * as_dense(block.votes) + 100 * block.start
+    return scale * x[:, None] * local.as_dense(block.votes) + 100 * block.start
 
 
 def add(block, x, scale):
-    return (scale * x @ as_dense(block.votes), np.array(block.start))
-
-
-@BOTH
-def test_blocks_are_rearranged_when_they_are_visited(blocks):
-    changed, x = blocks.using(2).rearrange(COLUMNS, -1), np.arange(1.0, 5.0)
-    starts = 0 if blocks.whole else np.array([0, 1, 1, 1])[:, None]
-    assert (changed.shape, changed.place) == ((4, 4), blocks.place)
-    rows = changed.concatenate(show, 2.0, per_item=(x,))
-    assert np.array_equal(rows, -2 * x[:, None] * WANTED + 100 * starts)
-    assert changed.sum(add, 2.0, per_item=(x,))[0].tolist() == (-2 * x @ WANTED).tolist()
-    assert np.array_equal(np.concatenate([b.votes for b in changed]), -WANTED)
-    assert [b.start for b in changed] == [b.start for b in blocks]
-    assert np.array_equal(changed.take(np.array([0, 3])).table(), -WANTED[[0, 3]])
+    return (scale * x @ local.as_dense(block.votes), np.array(block.start))
 
 
 def split_items(block, x):
     """Yield one block per item, with the item's x added to its start."""
     for i in range(block.n_items):
-        yield Block(block.votes[i : i + 1], block.start + i + x[i])
+        yield local.Block(block.votes[i : i + 1], block.start + i + x[i])
 
 
 def double(block, factor):
-    return Block(block.votes * factor, block.start)
+    return local.Block(block.votes * factor, block.start)
 
 
 @BOTH
@@ -104,7 +71,7 @@ def test_views_can_be_stacked_and_may_split_blocks(blocks):
     assert np.array_equal(np.concatenate([block.votes for block in taken]), 2 * VOTES[[1, 3]])
 
 
-def test_a_pass_over_a_view_can_be_sent():
+def test_views_are_sent_and_made_once():
     sent = []
 
     class Sent(Halves):
@@ -114,8 +81,18 @@ def test_a_pass_over_a_view_can_be_sent():
 
     Sent().rearrange(COLUMNS).concatenate(show, 1.0, per_item=(np.ones(4),))
     function, parameters = pickle.loads(pickle.dumps(sent[0]))  # noqa: S301 - our own bytes
-    assert function is _see
-    assert np.array_equal(function(Block(VOTES, 0), np.ones(4), *parameters), WANTED)
+    assert function is local._see
+    assert np.array_equal(function(local.Block(VOTES, 0), np.ones(4), *parameters), WANTED)
+    made = []
+
+    def change(block):
+        made.append(block.start)
+        return block
+
+    view = local.WholeTable(TABLE).view(change)
+    for _ in range(3):
+        view.sum(lambda block: (np.array(block.n_items),))
+    assert made == [0]
 
 
 def test_row_numbers_are_names_made_when_asked_for():
@@ -131,29 +108,23 @@ def test_row_numbers_are_names_made_when_asked_for():
     assert list(RowNumbers(0)) == []
 
 
-def test_adding_leaves_the_totals_as_they_were():
+def test_totals_stay_as_they_were_and_items_lie_in_blocks():
     totals, more = (np.ones(2), np.array(3)), (np.array([1.0, 5.0]), np.array(4))
-    found = add_sums([totals, more])
+    found = local.add_sums([totals, more])
     assert [part.tolist() for part in found] == [[2.0, 6.0], 7]
     assert [part.tolist() for part in totals] == [[1.0, 1.0], 3]
     with pytest.raises(ValueError, match="shorter"):
-        add_sums([totals, more[:1]])
-
-
-def test_items_are_grouped_by_the_block_they_lie_in():
+        local.add_sums([totals, more[:1]])
     starts = np.array([0, 3, 3, 7, 10])  # the second block is empty
-    groups = group_items(np.array([0, 2, 3, 6, 7, 9]), starts)
+    groups = local.group_items(np.array([0, 2, 3, 6, 7, 9]), starts)
     assert {k: places.tolist() for k, places in groups.items()} == {0: [0, 2], 2: [0, 3], 3: [0, 2]}
-    assert group_items(np.array([], dtype=np.intp), starts) == {}
-
-
-def test_arrays_are_cut_to_a_block_and_an_empty_one_stays():
+    assert local.group_items(np.array([], dtype=np.intp), starts) == {}
     per_item = [np.arange(6), np.empty(0), np.arange(12).reshape(6, 2)]
-    numbers, none, rows = cut(per_item, 2, 4)
+    numbers, none, rows = local.cut(per_item, 2, 4)
     assert (numbers.tolist(), none.size, rows.tolist()) == ([2, 3], 0, [[4, 5], [6, 7]])
 
 
-class CutTable(LocalBlocks):
+class CutTable(local.LocalBlocks):
     """A table in blocks that remember how many were ever held at once."""
 
     place = "in pieces"
@@ -165,7 +136,7 @@ class CutTable(LocalBlocks):
 
     def open(self, number):
         start, stop = self.starts[number : number + 2]
-        return Block(self.votes[start:stop], int(start))
+        return local.Block(self.votes[start:stop], int(start))
 
     def hold(self, block):
         with self.lock:
@@ -208,17 +179,13 @@ def test_the_bits_of_a_sum_do_not_depend_on_the_threads():
         assert again.tobytes() == alone.tobytes()
 
 
-@pytest.mark.parametrize("n_threads", [1, 2, 8])
-def test_rows_come_in_the_items_order(votes, table, n_threads):
-    x = np.arange(50.0)
-    rows = table.using(n_threads).concatenate(twice, 3.0, per_item=(x,))
-    starts = np.repeat([0, 1, 20, 33], [1, 19, 13, 17])
-    assert np.array_equal(rows, 3.0 * x[:, None] * votes + starts[:, None])
-
-
-def test_rows_keep_the_type_that_the_function_gives(table):
+def test_no_block_and_any_type_of_rows(table):
     flags = table.concatenate(lambda block: (block.votes > 0).any(axis=1))
     assert (flags.dtype, flags.shape) == (np.bool_, (50,))
+    table = CutTable(np.empty((0, 3), dtype=np.int8), [0])
+    assert table.sum(add_up, 1.0, per_item=(np.empty(0),)) == ()
+    assert table.concatenate(twice, 1.0, per_item=(np.empty(0),)).shape == (0,)
+    assert list(table) == []
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
@@ -227,20 +194,15 @@ def test_no_more_blocks_are_held_than_there_are_threads(table, n_threads):
     assert table.most <= n_threads
 
 
-def test_without_items_there_are_no_blocks():
-    table = CutTable(np.empty((0, 3), dtype=np.int8), [0])
-    assert table.sum(add_up, 1.0, per_item=(np.empty(0),)) == ()
-    assert table.concatenate(twice, 1.0, per_item=(np.empty(0),)).shape == (0,)
-    assert list(table) == []
-
-
 TABLE = np.array([[1, -1], [0, 1], [1, 1]], dtype=np.int8, order="F")
-KINDS = pytest.mark.parametrize("votes", [TABLE, SparseVotes.of(TABLE)], ids=["table", "sparse"])
+KINDS = pytest.mark.parametrize(
+    "votes", [TABLE, local.SparseVotes.of(TABLE)], ids=["table", "sparse"]
+)
 
 
 @KINDS
 def test_a_whole_table_is_one_block(votes):
-    whole, seen = WholeTable(votes), []
+    whole, seen = local.WholeTable(votes), []
 
     def look(block, per_item, factor):
         seen.append(block)
@@ -255,24 +217,14 @@ def test_a_whole_table_is_one_block(votes):
 
 
 def test_who_needs_a_table_gets_it_or_says_why_not(tmp_path):
-    assert WholeTable(TABLE).table("a test") is TABLE
-    elsewhere = MappedBlocks(tmp_path / "votes.int8", 3, 2, 3)
-    for blocks, words in ((elsewhere, "in a file"), (WholeTable(SparseVotes.of(TABLE)), "sparse")):
+    assert local.WholeTable(TABLE).table("a test") is TABLE
+    elsewhere = local.MappedBlocks(tmp_path / "votes.int8", 3, 2, 3)
+    for blocks, words in (
+        (elsewhere, "in a file"),
+        (local.WholeTable(local.SparseVotes.of(TABLE)), "sparse"),
+    ):
         with pytest.raises(VotesError, match=f"these votes are {words}, and a test needs all"):
             blocks.table("a test")
-
-
-def test_a_view_in_memory_is_made_once():
-    made = []
-
-    def change(block):
-        made.append(block.start)
-        return block
-
-    view = WholeTable(TABLE).view(change)
-    for _ in range(3):
-        view.sum(lambda block: (np.array(block.n_items),))
-    assert made == [0]
 
 
 @pytest.fixture
@@ -280,48 +232,44 @@ def mapped(tmp_path):
     """Five items of two voters in blocks of two: within a block one voter after the other."""
     file = tmp_path / "votes.int8"
     file.write_bytes(np.array([1, -1, 0, 1, 1, 1, -1, -1, 0, 1], dtype=np.int8).tobytes())
-    return MappedBlocks(file, 5, 2, 2)
+    return local.MappedBlocks(file, 5, 2, 2)
 
 
-def test_a_block_is_a_run_of_bytes_with_one_voter_after_the_other(mapped):
+def test_a_block_is_a_run_of_bytes_that_nobody_can_write(mapped, tmp_path):
     found = [(block.start, block.votes.tolist()) for block in mapped]
     assert found == [(0, [[1, 0], [-1, 1]]), (2, [[1, -1], [1, -1]]), (4, [[0, 1]])]
     assert all(block.votes.flags.f_contiguous for block in mapped)
-
-
-def test_nobody_can_write_into_the_file(mapped):
     with pytest.raises(ValueError, match="read-only"):
         mapped.open(0).votes[0, 0] = 1
-
-
-def test_a_file_without_items_has_no_blocks(tmp_path):
     (tmp_path / "none.int8").write_bytes(b"")
-    held = MappedBlocks(tmp_path / "none.int8", 0, 2, 4)
+    held = local.MappedBlocks(tmp_path / "none.int8", 0, 2, 4)
     assert (list(held), held.take(np.array([], dtype=np.intp)).shape) == ([], (0, 2))
 
 
 @pytest.mark.parametrize("n_voters", [1, 50, 1400, 8191, 8192, 8193, 10**6])
 def test_a_block_is_as_large_as_it_may_be_in_whole_chunks(n_voters):
-    items = fitting_items(n_voters)
+    items = local.fitting_items(n_voters)
     assert items % CHUNK == 0
-    assert items * n_voters <= BLOCK_BYTES or items == CHUNK
+    assert items * n_voters <= local.BLOCK_BYTES or items == CHUNK
     step = 8192 if items >= 8192 else CHUNK
     assert items % step == 0
-    assert (items + step) * n_voters > BLOCK_BYTES
+    assert (items + step) * n_voters > local.BLOCK_BYTES
 
 
 STORED = np.array([[1, 0, -1], [0, 0, 1], [-1, 0, 0], [0, 0, 1]], dtype=np.int8)
 
 
-def test_runs_start_where_the_one_before_ends():
-    assert mark_starts([2, 0, 3]).tolist() == [0, 2, 2, 5]
-    assert mark_starts([]).tolist() == [0]
-    assert mark_starts(np.array([1], dtype=np.int8)).dtype == np.int64
+def test_runs_start_where_the_one_before_ends_and_zeros_are_no_votes():
+    assert local.mark_starts([2, 0, 3]).tolist() == [0, 2, 2, 5]
+    assert local.mark_starts([]).tolist() == [0]
+    assert local.mark_starts(np.array([1], dtype=np.int8)).dtype == np.int64
+    matrix = sp.csr_array((np.array([0, 1]), np.array([0, 1]), np.array([0, 2, 2])), shape=(2, 2))
+    assert local.SparseVotes.of(matrix).starts.tolist() == [0, 0, 1]
 
 
 @pytest.mark.parametrize("layout", [sp.csr_array, sp.csc_array, sp.coo_array])
 def test_sparse_votes_are_listed_voter_by_voter(layout):
-    votes = SparseVotes.of(layout(STORED))
+    votes = local.SparseVotes.of(layout(STORED))
     assert votes.starts.tolist() == [0, 2, 2, 5]
     assert votes.items.tolist() == [0, 2, 0, 1, 3]
     assert votes.votes.tolist() == [1, -1, -1, 1, 1]
@@ -333,31 +281,23 @@ def test_sparse_votes_are_listed_voter_by_voter(layout):
     assert (votes.shape, len(votes)) == ((4, 3), 4)
 
 
-def test_stored_zeros_are_no_votes():
-    matrix = sp.csr_array((np.array([0, 1]), np.array([0, 1]), np.array([0, 2, 2])), shape=(2, 2))
-    assert SparseVotes.of(matrix).starts.tolist() == [0, 0, 1]
-
-
-def test_a_sparse_block_and_its_table_are_the_same_votes():
-    sparse = SparseVotes.of(STORED)
+def test_a_sparse_block_and_its_table_are_the_same_votes_and_a_table_is_not_copied():
+    sparse = local.SparseVotes.of(STORED)
     assert np.array_equal(sparse.matrix().toarray(), STORED)
     for votes in (sparse, STORED, STORED.astype(np.int64), np.asfortranarray(STORED)):
-        dense = as_dense(votes)
+        dense = local.as_dense(votes)
         assert np.array_equal(dense, STORED)
         assert dense.dtype == np.int8
         assert dense.flags.f_contiguous
-
-
-def test_a_table_as_it_should_be_is_not_copied():
     table = np.asfortranarray(STORED)
-    assert as_dense(table) is table
+    assert local.as_dense(table) is table
 
 
 @pytest.mark.parametrize("items", [[0, 3], [2], []])
 def test_some_rows_are_picked(items):
     items = np.array(items, dtype=np.intp)
-    for votes in (SparseVotes.of(STORED), STORED):
-        picked = pick_items(votes, items)
+    for votes in (local.SparseVotes.of(STORED), STORED):
+        picked = local.pick_items(votes, items)
         assert np.array_equal(picked, STORED[items])
         assert picked.dtype == np.int8
         assert picked.flags.f_contiguous
@@ -365,28 +305,25 @@ def test_some_rows_are_picked(items):
 
 @pytest.mark.parametrize("shape", [(0, 3), (4, 0), (0, 0)])
 def test_nothing_is_nothing(shape):
-    votes = SparseVotes.of(sp.csr_array(shape, dtype=np.int8))
+    votes = local.SparseVotes.of(sp.csr_array(shape, dtype=np.int8))
     assert votes.shape == shape
-    assert as_dense(votes).shape == shape
+    assert local.as_dense(votes).shape == shape
 
 
 FOUR = np.array([[1, 0, -1], [0, 1, 1], [-1, -1, 0], [1, 1, 1]], dtype=np.int8, order="F")
 
 
 @pytest.mark.parametrize("side", [1, -1])
-@pytest.mark.parametrize("votes", [FOUR, SparseVotes.of(FOUR)], ids=["table", "sparse"])
+@pytest.mark.parametrize("votes", [FOUR, local.SparseVotes.of(FOUR)], ids=["table", "sparse"])
 def test_columns_are_picked_repeated_left_empty_and_reversed(votes, side):
     changed = rearrange_votes(votes, np.array([2, -1, 0, 2]), side)
     wanted = np.array([[-1, 0, 1, -1], [1, 0, 0, 1], [0, 0, -1, 0], [1, 0, 1, 1]])
     assert type(changed) is type(votes)
-    assert np.array_equal(as_dense(changed), side * wanted)
-    assert as_dense(changed).flags.f_contiguous
-    assert np.array_equal(as_dense(votes), FOUR)  # the original is unchanged
-    assert as_dense(rearrange_votes(votes, np.array([], dtype=np.intp))).shape == (4, 0)
-    assert not as_dense(rearrange_votes(votes, np.array([-1, -1]))).any()
-
-
-FORMS = pytest.mark.parametrize("kind", ["table", "sparse"])
+    assert np.array_equal(local.as_dense(changed), side * wanted)
+    assert local.as_dense(changed).flags.f_contiguous
+    assert np.array_equal(local.as_dense(votes), FOUR)  # the original is unchanged
+    assert local.as_dense(rearrange_votes(votes, np.array([], dtype=np.intp))).shape == (4, 0)
+    assert not local.as_dense(rearrange_votes(votes, np.array([-1, -1]))).any()
 
 
 def draw(seed=0, n_items=37, n_voters=5):
@@ -396,57 +333,22 @@ def draw(seed=0, n_items=37, n_voters=5):
     return np.asfortranarray(votes)
 
 
-def hold(votes, kind):
-    return SparseVotes.of(votes) if kind == "sparse" else votes
-
-
-@FORMS
-def test_weighing_is_the_sum_over_an_items_votes(kind):
-    signed, observed = np.random.default_rng(1).normal(size=(2, 5))
-    found = weigh_votes(hold(draw(), kind), signed, observed)
-    assert found == pytest.approx(naive.weigh_votes(draw(), signed, observed), abs=1e-12)
-    assert found[3] == 0
-
-
-@FORMS
-def test_a_tally_is_the_sum_over_a_voters_items(kind):
-    x = np.random.default_rng(2).normal(size=37)
-    signed, observed = tally_votes(hold(draw(), kind), x)
-    wanted = naive.tally_votes(draw(), x)
-    assert signed == pytest.approx(wanted[0], abs=1e-12)
-    assert observed == pytest.approx(wanted[1], abs=1e-12)
-    assert signed[2] == observed[2] == 0
-
-
-def test_flags_count_as_zero_and_one():
-    flags = np.arange(37) % 2 == 0
-    assert tally_votes(draw(), flags)[0].tolist() == draw()[flags].sum(axis=0).tolist()
-
-
-@pytest.mark.parametrize("kind", ["table", "sparse"])
-def test_voters_are_compared_item_by_item(kind):
-    # nobody; alone; two agree; two disagree; all three, one against
-    votes = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [1, -1, 0], [-1, -1, 1]]
-    held = hold(np.array(votes, dtype=np.int8, order="F"), kind)
-    counts, met = compare_voters(held)
-    assert counts.tolist() == [[1, 3, 3, 2], [2, 1, 3, 2], [0, 1, 1, 1]]
-    assert met == 3
-    assert counts.dtype == np.int64
-
-
 @pytest.mark.parametrize("shape", [(0, 3), (4, 3), (1, 1)])
 def test_where_nobody_voted_all_is_zero(shape):
-    for held in (np.zeros(shape, np.int8, order="F"), SparseVotes.of(sp.csr_array(shape))):
-        assert weigh_votes(held, np.ones(shape[1]), np.ones(shape[1])).tolist() == [0.0] * shape[0]
-        assert not np.any(tally_votes(held, np.ones(shape[0])))
-        counts, met = compare_voters(held)
+    for held in (np.zeros(shape, np.int8, order="F"), local.SparseVotes.of(sp.csr_array(shape))):
+        assert (
+            local.weigh_votes(held, np.ones(shape[1]), np.ones(shape[1])).tolist()
+            == [0.0] * shape[0]
+        )
+        assert not np.any(local.tally_votes(held, np.ones(shape[0])))
+        counts, met = local.compare_voters(held)
         assert (counts.tolist(), met) == ([[0] * 4] * shape[1], 0)
 
 
 def test_callers_arrays_stay_writable():
     votes, x = draw(), np.ones(37)
-    tally_votes(votes, x)
-    weigh_votes(votes, np.ones(5), np.ones(5))
+    local.tally_votes(votes, x)
+    local.weigh_votes(votes, np.ones(5), np.ones(5))
     assert votes.flags.writeable
     assert x.flags.writeable
 
@@ -455,43 +357,31 @@ def test_callers_arrays_stay_writable():
 def sparse_votes(monkeypatch):
     """Sparse votes in three blocks, and the same as a table; no part of them becomes a table."""
     votes = crowd(2500, 12, abstain=0.8)
-    monkeypatch.setattr(local_module, "DENSE_BYTES", 1000 * 12)
-    monkeypatch.setattr(local_module, "SMALL_TABLE", 0)
-    monkeypatch.setattr(local_module, "VOTE_BYTES", 0)
+    monkeypatch.setattr(local, "DENSE_BYTES", 1000 * 12)
+    monkeypatch.setattr(local, "SMALL_TABLE", 0)
+    monkeypatch.setattr(local, "VOTE_BYTES", 0)
     names = np.array([f"v{s}" for s in range(12)], dtype=object)
-    held = SparseBlocks(sp.csr_array(votes))
+    held = local.SparseBlocks(sp.csr_array(votes))
     assert len(held.blocks) == 3
     table = Votes.of(votes, coding="pm1")
     return Votes(held, np.arange(2500), names, named=False), table
 
 
-def test_few_votes_in_a_large_table_are_never_a_table():
+def test_few_votes_in_a_large_table_are_never_a_table_and_small_ones_stay():
     rng = np.random.default_rng(0)
     i, s = rng.integers(0, 40_000, 3000), rng.integers(0, 5000, 3000)
     matrix = sp.coo_array((np.ones(3000, dtype=np.int8), (i, s)), shape=(40_000, 5000)).tocsr()
     matrix.data = rng.choice(np.array([-1, 1], dtype=np.int8), matrix.nnz)
     votes = Votes.of(matrix)
-    assert isinstance(votes.blocks, SparseBlocks)
+    assert isinstance(votes.blocks, local.SparseBlocks)
     assert matrix.nnz == votes.vote_counts().sum()
     with pytest.warns((VotesWarning, ExpertsWarning)):
         model = ue.MajorityVote().fit(matrix)
     assert model.weights_.sum() == np.count_nonzero(votes.vote_counts())
+    assert local.hold_sparse(sp.csr_array(crowd(500))).whole
 
 
-def test_blocks_of_many_voters_hold_votes_of_most():
-    """A pass has sums of all voters for each block: blocks of few votes would cost the square."""
-    n_items, n_voters, rng = 60_000, 30_000, np.random.default_rng(0)
-    voters = rng.integers(n_voters, size=(n_items, 3))
-    table = np.ones(voters.size, dtype=np.int8), voters.ravel(), np.arange(0, voters.size + 1, 3)
-    blocks = SparseBlocks(sp.csr_array(table, shape=(n_items, n_voters)))
-    assert len(blocks.blocks) * n_voters <= 0.6 * voters.size
-    assert (
-        sum(len(block.votes.votes) for block in blocks)
-        == np.unique(voters + n_voters * np.arange(n_items)[:, None]).size
-    )
-
-
-def test_a_long_table_becomes_sparse_where_that_is_smaller():
+def test_large_tables_become_sparse_and_stay_so():
     rng = np.random.default_rng(0)
     n = 20_000
     long = {
@@ -500,17 +390,23 @@ def test_a_long_table_becomes_sparse_where_that_is_smaller():
         "vote": rng.choice(["no", "yes"], n),
     }
     votes = Votes.of(pd.DataFrame(long))
-    assert isinstance(votes.blocks, SparseBlocks)
+    assert isinstance(votes.blocks, local.SparseBlocks)
     one = int(np.flatnonzero(votes.items == long["item"][0])[0])
     whose = int(np.flatnonzero(votes.voters == long["voter"][0])[0])
     block = next(b for b in votes.blocks if b.start <= one < b.start + len(b.votes))
-    assert as_dense(block.votes)[one - block.start, whose] == (
+    assert local.as_dense(block.votes)[one - block.start, whose] == (
         1 if long["vote"][0] == "yes" else -1
     )
-
-
-def test_small_or_dense_votes_stay_a_table():
-    assert hold_sparse(sp.csr_array(crowd(500))).whole
+    # a pass has sums of all voters for each block: blocks of few votes would cost the square
+    n_items, n_voters, rng = 60_000, 30_000, np.random.default_rng(0)
+    voters = rng.integers(n_voters, size=(n_items, 3))
+    table = np.ones(voters.size, dtype=np.int8), voters.ravel(), np.arange(0, voters.size + 1, 3)
+    blocks = local.SparseBlocks(sp.csr_array(table, shape=(n_items, n_voters)))
+    assert len(blocks.blocks) * n_voters <= 0.6 * voters.size
+    assert (
+        sum(len(block.votes.votes) for block in blocks)
+        == np.unique(voters + n_voters * np.arange(n_items)[:, None]).size
+    )
 
 
 @pytest.mark.parametrize(
@@ -539,6 +435,6 @@ def test_some_items_of_sparse_votes_stay_sparse(sparse_votes):
     votes, table = sparse_votes
     rows = np.array([2400, 3, 3, 1700])
     taken = votes.take_items(rows)
-    assert isinstance(taken.blocks, SparseBlocks)
+    assert isinstance(taken.blocks, local.SparseBlocks)
     assert np.array_equal(taken.blocks.expand(), table.values[rows])
     assert votes.take_items(rows[:0]).blocks.expand().shape == (0, 12)

@@ -54,13 +54,10 @@ def test_names_are_compared_in_their_one_spelling(two):
     assert joined.values.tolist() == [[1, 1, 0], [1, 1, -1], [1, 0, 1]]
 
 
-def test_rows_without_names_are_new_items():
+def test_rows_without_names_are_new_items_and_memory_is_limited(tmp_path):
     votes = Votes.of(np.array([[1, 0], [0, 1]]))
     joined = join_votes(votes, votes)
     assert joined.values.tolist() == [[1, -1], [-1, 1]] * 2
-
-
-def test_votes_beyond_the_memory_limit_are_refused(tmp_path):
     file = tmp_path / "votes"
     file.write_bytes(np.ones((2, 3), dtype=np.int8).tobytes())
     votes = Votes.of(draw_long(0))
@@ -96,14 +93,11 @@ def test_the_order_of_voters_and_items_and_the_side_leave_no_trace(side):
     assert np.array_equal(side * sort_columns(mixed), sort_columns(values)[rows])
 
 
-def test_copies_are_neighbors():
+def test_copies_are_neighbors_and_who_discerns_nothing_is_left_out():
     values = draw()[:, [0, 1, 0, 2, 3, 0]]
     order = order_voters(Votes.of(values, coding="pm1")).tolist()
     places = sorted(order.index(s) for s in (0, 2, 5))
     assert places == list(range(places[0], places[0] + 3))
-
-
-def test_voters_who_discern_nothing_are_left_out():
     values = draw()
     wider = np.insert(np.insert(values, 5, 1, axis=1), [0, 3], [0, -1], axis=1)
     assert np.array_equal(sort_columns(wider), sort_columns(values))

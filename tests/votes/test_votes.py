@@ -44,11 +44,15 @@ def test_every_frame_reads_the_same_four_votes(make, columns):
     assert votes.classes == ("no", "yes")
 
 
-def test_votes_are_int8_with_one_voter_contiguous():
+def test_votes_are_int8_whatever_the_coding():
     for table in (np.array([[1, -1], [1, 1]]), pd.DataFrame({"a": [1, -1]}), sp.eye_array(3)):
         values = Votes.of(table, coding="pm1").values
         assert values.dtype == np.int8
         assert values.flags.f_contiguous
+    snorkel = Votes.of(np.array([[1, -1], [0, 1]]), coding="snorkel").values
+    nan01 = Votes.of(np.array([[1, np.nan], [0, 1]]), coding="01").values
+    pm1 = Votes.of(np.array([[1, 0], [-1, 1]]), coding="pm1").values
+    assert snorkel.tolist() == nan01.tolist() == pm1.tolist() == [[1, 0], [-1, 1]]
 
 
 @given(
@@ -65,14 +69,7 @@ def test_sparse_entries_that_are_not_stored_have_abstained(values):
         assert np.array_equal(Votes.of(form(values), coding="pm1").values, values)
 
 
-def test_snorkel_and_01_and_pm1_tell_the_same_story():
-    snorkel = Votes.of(np.array([[1, -1], [0, 1]]), coding="snorkel").values
-    nan01 = Votes.of(np.array([[1, np.nan], [0, 1]]), coding="01").values
-    pm1 = Votes.of(np.array([[1, 0], [-1, 1]]), coding="pm1").values
-    assert snorkel.tolist() == nan01.tolist() == pm1.tolist() == [[1, 0], [-1, 1]]
-
-
-def test_pandas_extension_types_and_index_names():
+def test_labels_of_any_type_are_those_they_spell():
     frame = pd.DataFrame(
         {
             "a": pd.array([1, 0, None], dtype="Int64"),
@@ -83,9 +80,19 @@ def test_pandas_extension_types_and_index_names():
     votes = Votes.of(frame)
     assert votes.values.tolist() == [[1, 1], [-1, 0], [0, -1]]
     assert votes.items.tolist() == ["p", "q", "r"]
+    plain = pd.DataFrame({"ann": ["yes", "no", None], "bob": ["no", "no", "yes"]})
+    wanted = Votes.of(plain)
+    for table in (
+        plain.astype("category"),
+        pl.from_pandas(plain).with_columns(pl.all().cast(pl.Categorical)),
+        plain.map(str.encode, na_action="ignore"),
+    ):
+        votes = Votes.of(table)
+        assert votes.values.tolist() == wanted.values.tolist()
+        assert votes.classes == ("no", "yes")
 
 
-def test_columns_can_be_named():
+def test_columns_are_named_or_found():
     frame = pd.DataFrame({"pic": [7, 7], "who": ["a", "b"], "said": [1, 0]})
     votes = Votes.of(frame, item="pic", voter="who", vote="said")
     assert votes.shape == (1, 2)
@@ -94,34 +101,12 @@ def test_columns_can_be_named():
         Votes.of(frame, item="pic", voter="whom", vote="said")
     with pytest.raises(VotesError, match="name all three"):
         Votes.of(frame, voter="who")
-
-
-def test_the_order_of_long_rows_does_not_matter():
-    frame = pd.DataFrame(LONG)
-    turned = Votes.of(frame.iloc[::-1])
-    assert np.array_equal(turned.values, Votes.of(frame).values)
-
-
-def test_a_vote_given_twice_is_counted_once_and_a_blank_beside_it_is_no_vote():
-    frame = pd.DataFrame({"item": [1, 1, 2], "voter": "a", "vote": [1, 1, 0]})
-    with pytest.warns(VotesWarning, match="1 row repeats a vote"):
-        assert Votes.of(frame).values.tolist() == [[1], [-1]]
-    assert Votes.of(frame.assign(vote=["yes", None, "no"])).values.tolist() == [[1], [-1]]
-
-
-def test_a_row_number_is_not_taken_for_the_item():
     frame = pd.DataFrame(
         {"id": [0, 1, 2], "task_id": ["x", "x", "y"], "worker_id": [7, 8, 7], "label": [1, 0, 0]}
     )
     votes = Votes.of(frame)
     assert votes.values.tolist() == [[1, -1], [-1, 0]]
     assert votes.voters.tolist() == ["7", "8"]
-
-
-def test_one_vote_an_item_is_pointed_out():
-    votes = Votes.of(np.array([[1, 0], [0, -1], [-1, 0], [0, 1]]), coding="pm1")
-    with pytest.warns(VotesWarning, match="every item has only one vote"):
-        votes.warn_of_idle_voters()
 
 
 @pytest.mark.parametrize("kind", ["string", "object", "category"])
@@ -185,19 +170,6 @@ def test_items_need_names(items, message):
         Votes.of(pa.table({"item": items, "ann": ["yes", "no"], "bob": ["no", "yes"]}))
 
 
-def test_categories_and_bytes_are_the_labels_they_spell():
-    plain = pd.DataFrame({"ann": ["yes", "no", None], "bob": ["no", "no", "yes"]})
-    wanted = Votes.of(plain)
-    for table in (
-        plain.astype("category"),
-        pl.from_pandas(plain).with_columns(pl.all().cast(pl.Categorical)),
-        plain.map(str.encode, na_action="ignore"),
-    ):
-        votes = Votes.of(table)
-        assert votes.values.tolist() == wanted.values.tolist()
-        assert votes.classes == ("no", "yes")
-
-
 @pytest.mark.parametrize("table", [[[-1, 0, 1]], [[0, -1]], [[1, 1]], [["-1", "0", "1"]]])
 def test_what_estimators_are_given_is_read_as_ever_and_the_refusal_says_where_to_declare(table):
     with pytest.raises(AmbiguousVotesError) as plain:
@@ -220,7 +192,7 @@ def test_voters_are_aligned_by_name():
         votes.align(np.array(["z"], dtype=object))
 
 
-def test_idle_voters_are_named():
+def test_idle_voters_and_repeated_votes_are_named():
     votes = Votes.of(np.array([[1, 0, 1, 1], [-1, 0, 1, -1]]), coding="pm1")
     with pytest.warns(VotesWarning) as given_warnings:
         votes.warn_of_idle_voters()
@@ -233,18 +205,22 @@ def test_idle_voters_are_named():
         Votes.of(np.zeros((2, 2)), coding="pm1").warn_of_idle_voters()
     with pytest.warns(VotesWarning, match="only one voter"):
         Votes.of([["a"], ["b"]]).warn_of_idle_voters()
+    frame = pd.DataFrame({"item": [1, 1, 2], "voter": "a", "vote": [1, 1, 0]})
+    with pytest.warns(VotesWarning, match="1 row repeats a vote"):
+        assert Votes.of(frame).values.tolist() == [[1], [-1]]
+    assert Votes.of(frame.assign(vote=["yes", None, "no"])).values.tolist() == [[1], [-1]]
+    votes = Votes.of(np.array([[1, 0], [0, -1], [-1, 0], [0, 1]]), coding="pm1")
+    with pytest.warns(VotesWarning, match="every item has only one vote"):
+        votes.warn_of_idle_voters()
 
 
-def test_counts_constants_parts_and_labels():
+def test_counts_constants_parts_labels_and_the_repr():
     votes = Votes.of([["y", "n", None], ["n", "n", None], ["y", None, "y"]])
     assert votes.vote_counts().tolist() == [3, 2, 1]
     assert votes.constant().tolist() == [False, True, True]
     assert votes.take_voters([2, 0]).values.tolist() == [[0, 1], [0, -1], [1, 1]]
     assert votes.take_items([2]).values.tolist() == [[1, 0, 1]]
     assert votes.label(np.array([-2.0, 0.0, 1.0])).tolist() == ["n", "y", "y"]
-
-
-def test_the_repr_holds_no_vote_and_no_name():
     assert repr(Votes.of(pd.DataFrame(WIDE))) == "Votes(2 items x 2 voters, 25.0% abstained)"
 
 
@@ -266,12 +242,19 @@ def test_masked_cells_are_abstentions(kind):
         Votes.of(np.ma.masked_all((3, 2)))
 
 
-def test_masked_gold_labels_are_unknown():
+def test_gold_labels_are_masked_or_have_the_codes_of_the_votes():
     votes = Votes.of([[1, 0, 1], [0, 0, 1], [1, 1, 0]])
     gold = np.ma.masked_array([1, 5, 0], mask=[False, True, False])
     assert read_gold(gold, votes).tolist() == [1, 0, -1]
     with pytest.raises(VotesError, match="1 missing or infinite"):
         read_prior(np.ma.masked_array([0.5, 0.1, 2.0], mask=[False, True, False]), votes)
+    votes = Votes.of([["a", "b"], ["c", None], ["a", "c"]])
+    assert read_gold(["c", None, "a"], votes).tolist() == [3, 0, 1]
+    assert votes.name_codes(np.array([3, 0, 1], dtype=np.int8)).tolist() == ["c", None, "a"]
+    with pytest.raises(VotesError, match="nobody ever voted, in row 2 of y"):
+        read_gold(["c", "d", "a"], votes)
+    many = Votes.of([[k, k] for k in range(200)])
+    assert many.name_codes(many.values[:, 0]).tolist() == list(range(200))
 
 
 def test_an_index_of_several_types_names_items_by_their_text():
@@ -283,11 +266,14 @@ def test_an_index_of_several_types_names_items_by_their_text():
     assert Votes.of(frame.set_axis(pairs)).items.tolist() == [("x", 1), ("x", "a"), (2, 2)]
 
 
-def test_voters_who_tell_items_apart():
+def test_voters_tell_items_apart_and_visible_names_differ(recwarn):
     values = np.array([[1, 1, 0, 1, 0], [1, -1, 0, 0, 0], [1, 1, -1, 1, 0]])
     assert Votes.of(values, coding="pm1").discerning().tolist() == [False, True, True, True, False]
     one = Votes.of([[1, -1, 0]], coding="pm1")  # nobody can tell one item from another
     assert one.discerning().tolist() == [True, True, False]
+    frame = pd.DataFrame({"ann": [1, 0, 1], "an": [0, 1, 1], "a-n": [1, 1, 0], "Zoe": [0, 1, 0]})
+    Votes.of(frame.assign(Zoë=[0, 0, 1])).warn_of_idle_voters()
+    assert not recwarn.list
 
 
 @pytest.mark.parametrize(
@@ -310,13 +296,7 @@ def test_two_spellings_of_a_voter_are_named(twin):
         Votes.of(frame).warn_of_idle_voters()
 
 
-def test_voters_whose_names_differ_visibly_are_not_warned_of(recwarn):
-    frame = pd.DataFrame({"ann": [1, 0, 1], "an": [0, 1, 1], "a-n": [1, 1, 0], "Zoe": [0, 1, 0]})
-    Votes.of(frame.assign(Zoë=[0, 0, 1])).warn_of_idle_voters()
-    assert not recwarn.list
-
-
-def test_more_than_two_classes_are_shown_and_compared():
+def test_classes_are_compared_and_set_against_the_rest():
     votes = Votes.of([["a", "b", None], ["c", "c", None], ["a", "a", "b"], ["a", None, None]])
     assert repr(votes) == "Votes(4 items x 3 voters, 3 classes, 33.3% abstained)"
     counts, met = votes.comparison
@@ -327,9 +307,6 @@ def test_more_than_two_classes_are_shown_and_compared():
     assert votes.discerning().tolist() == [True, True, True]
     with pytest.raises(VotesError, match="two classes are needed here, found 3"):
         _ = votes.sides
-
-
-def test_one_class_is_set_against_the_rest():
     votes = Votes.of([["a", "b"], ["c", None], ["a", "c"]])
     for k, label in enumerate(votes.classes):
         two = votes.one_against_rest(k)
@@ -337,16 +314,6 @@ def test_one_class_is_set_against_the_rest():
         expected = np.where(votes.values == 0, 0, np.where(votes.values == k + 1, 1, -1))
         assert two.values.tolist() == expected.tolist()
         assert two.sides[1].tolist() == votes.answers[k].tolist()
-
-
-def test_gold_labels_of_more_classes_have_the_codes_of_the_votes():
-    votes = Votes.of([["a", "b"], ["c", None], ["a", "c"]])
-    assert read_gold(["c", None, "a"], votes).tolist() == [3, 0, 1]
-    assert votes.name_codes(np.array([3, 0, 1], dtype=np.int8)).tolist() == ["c", None, "a"]
-    with pytest.raises(VotesError, match="nobody ever voted, in row 2 of y"):
-        read_gold(["c", "d", "a"], votes)
-    many = Votes.of([[k, k] for k in range(200)])
-    assert many.name_codes(many.values[:, 0]).tolist() == list(range(200))
 
 
 ORDER = ["poor", "fair", "good"]
@@ -431,7 +398,7 @@ def test_a_label_outside_the_declared_ones_is_counted_and_placed():
     assert "bad" not in str(caught.value)
 
 
-def test_a_column_of_free_text_is_named():
+def test_free_text_is_named_wherever_it_stands():
     n = 201
     texts = [f"a remark {i}" for i in range(n)]
     long = {"item": range(n), "voter": ["ann"] * n, "answer": texts}
@@ -439,6 +406,10 @@ def test_a_column_of_free_text_is_named():
         Votes.of(pd.DataFrame(long))
     with pytest.raises(VotesError, match=r"'remark' can hardly hold votes.*drop=\['remark'\]"):
         Votes.of(pd.DataFrame({"ann": ["yes", "no", "yes"] * 67, "remark": texts}))
+    names = Names.of(np.arange(300))
+    column = Column.of(map(str, range(300)))
+    with pytest.raises(VotesError, match="column 'said' holds far more"):
+        assemble_long(LongVotes(names, names, column), "auto", "'said'")
 
 
 def test_a_column_of_names_among_votes_names_the_items_or_is_pointed_out():
@@ -448,10 +419,3 @@ def test_a_column_of_names_among_votes_names_the_items_or_is_pointed_out():
         Votes.of(frame.set_index(pd.Index(list("xyz"))))  # whose rows have names
     assert Votes.of(frame, item="mrn").classes == ("a", "b", "c")
     assert Votes.of(frame, coding=("a", "b", "c", "p1", "p2", "p3")).n_voters == 3
-
-
-def test_long_tables_know_their_column_of_votes():
-    names = Names.of(np.arange(300))
-    column = Column.of(map(str, range(300)))
-    with pytest.raises(VotesError, match="column 'said' holds far more"):
-        assemble_long(LongVotes(names, names, column), "auto", "'said'")

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.aggregators.base import Aggregator, pick_classes
+from unelisa.aggregators.known import spell_keys
 from unelisa.analysis.certified_sets import (
     NEAR,
     NOT_DRAWN,
@@ -25,10 +26,13 @@ from unelisa.analysis.certified_sets import (
     expect_loss,
     list_kinds,
 )
-from unelisa.errors import ModelError
+from unelisa.analysis.error_bounds import TINY
+from unelisa.errors import ModelError, VotesError
 from unelisa.estimator import check_level, check_settings, is_number
 from unelisa.outputs import defuse_cell
 from unelisa.sources.labels import DRAWN
+from unelisa.votes import Votes
+from unelisa.votes.columns import is_missing, spell_name
 
 Floats = NDArray[np.float64]
 Looks = Literal["any", "once"]
@@ -36,6 +40,7 @@ Looks = Literal["any", "once"]
 ROUNDING = 9  # digits of probabilities that make items differ
 ANSWERS = (30, 50, 75, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2400, 3200)
 NEARLY_ALL = 0.95  # of what many answers would certify
+DRAWS = 50_000  # with weights, of the same items again and again
 CHECKED, CHECK_DIGITS = 1000, 16  # items in the checksum of a draw, and its digits
 
 
@@ -56,6 +61,32 @@ def score_items(model: Any, votes: Any) -> Scored:
         parts = [(chances * (distance >= d)).sum(axis=1) for d in range(1, n_classes)]
         tails = np.stack(parts, axis=1)
     return Scored(table, label, sure, model.classes_, tails)
+
+
+def read_weights(weights: Any, votes: Votes) -> Floats | None:
+    """Return the weight of each item, 1 in the mean, from weights by item or in their order."""
+    if weights is None:
+        return None
+    given = weights
+    if hasattr(weights, "items"):
+        given = list_by_item(spell_keys(weights, "weights"), votes, "weights")
+    try:
+        found = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        found = np.full(votes.n_items, np.nan)
+    if found.shape != (votes.n_items,) or not (np.isfinite(found) & (found >= 0)).all():
+        raise VotesError("weights must hold a number of at least 0 for each item")
+    if not found.any():
+        raise VotesError("weights are all 0; give those that matter a weight")
+    return np.asarray(found / found.max() / np.mean(found / found.max()))
+
+
+def list_by_item(named: dict[str, Any], votes: Votes, whose: str) -> list[Any]:
+    """Return the value of each item, or raise `VotesError` where it has none."""
+    spelled = [spell_name(item) for item in votes.items.tolist()]
+    if missing := sum(is_missing(named.get(name)) for name in spelled):
+        raise VotesError(f"{whose} has no value for {missing:,} of the {len(spelled):,} items")
+    return [named[name] for name in spelled]
 
 
 def check_loss(loss: str, scored: Scored) -> None:
@@ -85,21 +116,24 @@ def check_promise(error: float, confidence: float, loss: str = "wrong") -> None:
 
 
 class Design(NamedTuple):
-    """How items were drawn: in random order from those whose label has at least a probability."""
+    """How items were drawn: in random order from those whose label has at least a probability.
+
+    With weights each draw is of all of them, with chances that are proportional to their weights.
+    """
 
     seed: int
     above: float
     share: float  # of the items that are to be certified together; 0: as many as possible
     check: str  # of all this, and of the items in the order of the draw
+    weights: str = ""  # checksum of the weights, if there are any
 
     @classmethod
     def read(cls, text: str) -> "Design":
         """Return the design that a text describes, or raise `ModelError`."""
         try:
             named = dict(part.split("=") for part in str(text).split()[1:])
-            found = cls(
-                int(named["seed"]), float(named["above"]), float(named["share"]), named["check"]
-            )
+            seed, above, share = int(named["seed"]), float(named["above"]), float(named["share"])
+            found = cls(seed, above, share, named["check"], named.get("weights", ""))
         except (KeyError, ValueError):
             found = None
         if found is None or found.seed < 0 or str(found) != text:
@@ -113,18 +147,29 @@ class Design(NamedTuple):
     def terms(self) -> str:
         """What was decided before the draw."""
         above, share = float(self.above), float(self.share)
-        return f"{DRAWN} seed={self.seed} above={above!r} share={share!r}"
+        weights = f" weights={self.weights}" if self.weights else ""
+        return f"{DRAWN} seed={self.seed} above={above!r} share={share!r}{weights}"
 
     def __str__(self) -> str:
         return f"{self.terms} check={self.check}"
 
     def order(self, scored: Scored) -> NDArray[np.intp]:
-        """Return the items in the order of the draw."""
-        frame = np.flatnonzero(scored.sure >= self.above)
-        return np.random.default_rng(self.seed).permutation(frame)
+        """Return the items in the order of the draw; with weights, again and again."""
+        frame, rng = np.flatnonzero(scored.sure >= self.above), np.random.default_rng(self.seed)
+        if scored.weights is None:
+            return rng.permutation(frame)
+        sums = np.cumsum(scored.weights[frame])
+        if not sums[-1]:
+            raise ModelError("the items that can be certified have no weight; allow a larger error")
+        places = np.searchsorted(sums, rng.random(DRAWS) * sums[-1], "right")
+        return np.asarray(frame[np.minimum(places, len(frame) - 1)])
 
     def verify(self, scored: Scored) -> NDArray[np.intp]:
         """Return the items in the order of the draw, or raise `ModelError`: it is another one."""
+        if self.weights != hash_weights(scored.weights):
+            raise ModelError(
+                "the gold labels were drawn with other weights: certify with those of the draw"
+            )
         order = self.order(scored)
         # version 0.3 did not include the terms
         if self.check not in (_hash_draw(scored, order, self.terms), _hash_draw(scored, order)):
@@ -140,8 +185,26 @@ def _hash_draw(scored: Scored, order: NDArray[np.intp], *terms: str) -> str:
     return sha256(join_names(names)).hexdigest()[:CHECK_DIGITS]
 
 
-def mark_unanswered(truth: NDArray[np.intp], order: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the truth with the items that were drawn before the last answer and have none."""
+def hash_weights(weights: Floats | None) -> str:
+    """Return a checksum of weights, empty if there are none."""
+    if weights is None:
+        return ""
+    return sha256(join_names([f"{x:.6g}" for x in weights.tolist()])).hexdigest()[:CHECK_DIGITS]
+
+
+def list_distinct(order: NDArray[np.intp], weighted: bool) -> NDArray[np.intp]:
+    """Return at which draw each item comes for the first time."""
+    return np.sort(np.unique(order, return_index=True)[1]) if weighted else np.arange(len(order))
+
+
+def mark_unanswered(
+    truth: NDArray[np.intp], order: NDArray[np.intp], weighted: bool = False
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the truth with the items drawn before the last answer that have none, and all draws.
+
+    Draws of items that were answered before count too, up to the first of an item after the last
+    answer.
+    """
     inside = np.zeros(len(truth), dtype=np.bool_)
     inside[order] = True
     if strangers := int(np.count_nonzero((truth >= 0) & ~inside)):
@@ -149,10 +212,12 @@ def mark_unanswered(truth: NDArray[np.intp], order: NDArray[np.intp]) -> NDArray
             f"{strangers} gold labels are of items outside the draw; keep only those that were "
             "drawn"
         )
-    drawn = order[: np.flatnonzero(truth[order] >= 0)[-1] + 1]
+    first = list_distinct(order, weighted)
+    last = np.flatnonzero(truth[order[first]] >= 0)[-1]
+    drawn = order[: first[last + 1] if last + 1 < len(first) else None]
     marked = truth.copy()
     marked[drawn[truth[drawn] == NOT_DRAWN]] = UNANSWERED
-    return marked
+    return marked, np.bincount(drawn, minlength=len(truth))
 
 
 class Drawn(NamedTuple):
@@ -163,7 +228,7 @@ class Drawn(NamedTuple):
     design: str
 
 
-def draw_gold(
+def draw_gold(  # noqa: PLR0913 - a public signature
     model: Any,
     votes: Any,
     error: float = 0.05,
@@ -171,12 +236,14 @@ def draw_gold(
     loss: Loss = "wrong",
     share: float | None = None,
     seed: int = 0,
+    weights: Any = None,
 ) -> Drawn:
     """Return the items to answer for a certificate, in the order in which to answer them.
 
     They are drawn at random from the items that can be certified by the model's probabilities: the
     surest `share` of all items, which are then certified together, or as many as may be within
-    `error`. Answer them from the first on, and stop at any time.
+    `error`. Answer them from the first on, and stop at any time. With `weights` (see `certify`),
+    chances are proportional to them and `share` is a share of their sum.
 
     Examples
     --------
@@ -192,9 +259,12 @@ def draw_gold(
     check_settings({"seed": seed})
     scored = score_items(model, votes)
     check_loss(loss, scored)
-    design = Design(seed, find_frame_limit(scored, error, share, loss), share or 0.0, "")
+    scored = scored._replace(weights=read_weights(weights, scored.votes))
+    above, given = find_frame_limit(scored, error, share, loss), hash_weights(scored.weights)
+    design = Design(seed, above, share or 0.0, "", given)
     order = design.order(scored)
     design = design._replace(check=_hash_draw(scored, order, design.terms))
+    order = order[list_distinct(order, scored.weights is not None)]
     return Drawn(np.asarray(scored.votes.items)[order], order, str(design))
 
 
@@ -217,11 +287,13 @@ def plan_certification(  # noqa: PLR0913 - a public signature
     loss: Loss = "wrong",
     looks: Looks = "any",
     share: float | None = None,
+    weights: Any = None,
 ) -> list[Plan]:
     """Return what different numbers of random gold labels would certify, before any is given.
 
     After the number in the last row more answers add little. Nothing here is guaranteed: it rests
-    on the model's probabilities. To certify only a `share` of the items takes fewer answers.
+    on the model's probabilities. To certify only a `share` of the items takes fewer answers. With
+    `weights`, shares are of their sum.
 
     Examples
     --------
@@ -235,14 +307,16 @@ def plan_certification(  # noqa: PLR0913 - a public signature
     check_choice("looks", looks, Looks)
     scored = score_items(model, votes)
     check_loss(loss, scored)
+    scored = scored._replace(weights=read_weights(weights, scored.votes))
     above, factors = find_frame_limit(scored, error, share, loss), _find_factors(model)
     once, whole = looks == "once", share is not None
     asked = Asked(error, confidence, "file", loss, above, once, whole)
     own = np.flatnonzero(scored.sure >= above)
     own = own[np.argsort(-scored.sure[own], kind="stable")]
-    tails = None if scored.tails is None else scored.tails[own]
+    tails, weight = (None if x is None else x[own] for x in (scored.tails, scored.weights))
     frame = scored._replace(label=scored.label[own], sure=scored.sure[own], tails=tails)
-    part = len(own) / len(scored.sure)
+    frame = frame._replace(weights=weight)
+    part = (len(own) if weight is None else weight.sum()) / len(scored.sure)
     rows = []
     for answers in [n for n in ANSWERS if n <= max(len(own), ANSWERS[0])]:
         shares = [_expect(frame, answers, x, asked) for x in factors]
@@ -259,11 +333,14 @@ def find_frame_limit(
     """Return the probability from which items may be certified: less sure ones are not drawn."""
     order = np.argsort(-scored.sure, kind="stable")
     sure = scored.sure[order]
+    weight = np.ones(len(sure)) if scored.weights is None else scored.weights[order]
+    total = np.cumsum(weight)
     if share is not None:
         if not is_number(share, Real, 0) or not 0 < share <= 1:
             raise ModelError(f"share must be above 0 and at most 1, found {share!r}")
-        return float(sure[int(np.ceil(share * len(sure))) - 1])
-    expected = np.cumsum(expect_loss(scored, loss)[order]) / np.arange(1, len(sure) + 1)
+        wanted = np.ceil(share * len(sure)) if scored.weights is None else share * total[-1]
+        return float(sure[np.searchsorted(total, wanted)])
+    expected = np.cumsum(weight * expect_loss(scored, loss)[order]) / np.maximum(total, TINY)
     fine = np.flatnonzero(expected <= NEAR * error)
     return float(sure[fine[-1]]) if len(fine) else float(np.quantile(sure, 0.75))
 
@@ -280,13 +357,16 @@ def _find_factors(model: Any) -> tuple[float, float, float]:
 
 def _expect(frame: Scored, answers: int, factor: float, asked: Asked) -> float:
     """Return the share of the items that answers certify if `factor` times as many are wrong."""
-    drawn = np.full(len(frame.sure), answers / len(frame.sure))
+    n = len(frame.sure)
+    weight = np.ones(n) if frame.weights is None else frame.weights
+    drawn = answers * weight / weight.sum()
     kinds = list_kinds(asked.loss, len(frame.classes))
     losses = [(weight, drawn * np.minimum(factor * frame.expect(d), 1)) for weight, d in kinds]
     expected = expect_loss(frame, asked.loss)
-    evidence = Evidence(frame.sure, drawn, losses, float(answers), expected)
+    given = float(answers if frame.weights is None else weight @ np.minimum(drawn, 1))
+    evidence = Evidence(frame.sure, drawn, losses, given, expected, frame.weights)
     found = choose_set(evidence, asked, 1 - asked.confidence)
-    return float(np.mean(frame.sure >= found))
+    return float(np.average(frame.sure >= found, weights=weight))
 
 
 def hash_columns(*columns: Any) -> str:

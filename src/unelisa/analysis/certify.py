@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.aggregators.known import number_codes
+from unelisa.aggregators.known import number_codes, spell_keys
 from unelisa.analysis.certified_draws import (
     Design,
     Looks,
@@ -18,8 +18,11 @@ from unelisa.analysis.certified_draws import (
     check_loss,
     check_promise,
     hash_columns,
+    hash_weights,
     join_names,
+    list_by_item,
     mark_unanswered,
+    read_weights,
     score_items,
 )
 from unelisa.analysis.certified_sets import (
@@ -33,12 +36,14 @@ from unelisa.analysis.certified_sets import (
     choose_sets,
 )
 from unelisa.analysis.rate import count_forgotten, read_sample
-from unelisa.errors import ModelError
+from unelisa.errors import ModelError, VotesError
 from unelisa.votes import Votes
 from unelisa.votes.ballots import list_ballots, take_ballots
+from unelisa.votes.columns import spell_name
 
 CERTIFIED, GOLD, LOOK = "certified", "gold", "look"
 BY_HAND = "by-hand"
+MOST_STRATA = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +77,8 @@ def certify(  # noqa: PLR0913 - a public signature
     loss: Loss = "wrong",
     looks: Looks = "any",
     drawn: str = "random",
+    weights: Any = None,
+    strata: Any = None,
 ) -> Guarantee:
     """Return the labels that can be given automatically with at most so many errors.
 
@@ -97,6 +104,15 @@ def certify(  # noqa: PLR0913 - a public signature
         "random": all items had the same chance to be drawn. Or the design of `draw_gold`: it is
         verified, only items of its frame can be certified, and unanswered items count as wrong.
         Labels chosen "by-hand" are refused: nothing follows from them for other items.
+    weights
+        What each item counts, such as its value: a dict or pandas Series by item, or one number per
+        item. Shares are then of the sum of weights. The items must be drawn by weight, with
+        `draw_gold(..., weights=weights)`, with replacement: each draw is wrong with a chance that
+        is the share of wrong labels by weight, so that the binomial bound at all looks holds
+        whatever the weights are and whichever items are wrong. `looks` has no effect.
+    strata
+        The stratum of each item, a dict or pandas Series, if chances differed: items were drawn
+        with equal chances within each stratum. The bound is over all strata together, at all looks.
 
     Examples
     --------
@@ -112,22 +128,53 @@ def certify(  # noqa: PLR0913 - a public signature
     check_promise(error, confidence, loss)
     check_choice("per", per, Per)
     check_choice("looks", looks, Looks)
-    if drawn == BY_HAND:
-        raise ModelError(
-            "gold labels that were chosen by hand say nothing about the other items, so no "
-            "guarantee follows from them; draw items at random, with `unelisa review --aim certify`"
-        )
+    _check_drawn(drawn, weights, strata)
     scored = score_items(model, votes)
     check_loss(loss, scored)
     codes = read_sample(gold, scored.votes)
     refuse_fitted(model, scored.votes, codes)
     truth = number_codes(codes, scored.votes.n_classes)
-    asked, design = Asked(error, confidence, per, loss, 0.0, looks == "once"), None
+    plain = weights is None and strata is None
+    asked, design = Asked(error, confidence, per, loss, 0.0, looks == "once" and plain), None
+    scored = scored._replace(
+        weights=read_weights(weights, scored.votes), strata=_read_strata(strata, scored.votes)
+    )
+    times = None
     if drawn != "random":
         design = Design.read(drawn)
-        truth = mark_unanswered(truth, design.verify(scored))
+        truth, times = mark_unanswered(truth, design.verify(scored), weights is not None)
         asked = asked._replace(above=design.above, whole=design.share > 0)
-    return _state(scored, truth, choose_sets(scored, truth, asked), asked, design)
+    chosen = choose_sets(scored, truth, asked, None if weights is None else times)
+    return _state(scored, truth, chosen, asked, design)
+
+
+def _check_drawn(drawn: str, weights: Any, strata: Any) -> None:
+    if drawn == BY_HAND:
+        raise ModelError(
+            "gold labels that were chosen by hand say nothing about the other items, so no "
+            "guarantee follows from them; draw items at random, with `unelisa review --aim certify`"
+        )
+    if drawn == "random" and weights is not None:
+        raise ModelError(
+            "weights need gold labels that were drawn by weight: draw them with draw_gold(..., "
+            "weights=...) or `unelisa certify --draw --weights`"
+        )
+    if drawn != "random" and strata is not None:
+        raise ModelError(
+            "strata are of gold labels with equal chances within each: omit them for items that "
+            "draw_gold has drawn"
+        )
+
+
+def _read_strata(strata: Any, votes: Votes) -> NDArray[np.intp] | None:
+    """Return the number of each item's stratum."""
+    if strata is None:
+        return None
+    named = list_by_item(spell_keys(strata, "strata"), votes, "strata")
+    names, found = np.unique(list(map(spell_name, named)), return_inverse=True)
+    if len(names) > MOST_STRATA:
+        raise VotesError(f"there are {len(names):,} strata; join them to {MOST_STRATA} at most")
+    return np.asarray(found, dtype=np.intp)
 
 
 def refuse_fitted(model: Any, votes: Votes, codes: NDArray[np.int8]) -> None:
@@ -169,6 +216,7 @@ def _state(
         "n_drawn": int(np.count_nonzero(truth != NOT_DRAWN)),
         "n_wrong": int(np.count_nonzero(gold & (truth != scored.label))),
         "n_unanswered": int(np.count_nonzero(truth == UNANSWERED)),
+        **_describe_weights(scored, certified),
         "drawn": str(design or "random"),
         "seed": None if design is None else design.seed,
         "drawn_above": None if design is None else design.above,
@@ -184,6 +232,17 @@ def _state(
     facts["guarantee"] = _put_into_words(facts)
     table = pd.DataFrame(columns)
     return Guarantee(table, n_certified, n_gold, asked.error, asked.confidence, facts)
+
+
+def _describe_weights(scored: Scored, certified: NDArray[np.bool_]) -> dict[str, Any]:
+    weights, strata = scored.weights, scored.strata
+    share = None if weights is None else round(float(weights[certified].sum() / weights.sum()), 4)
+    return {
+        "certified_weight": share,
+        "weights_sha256": hash_weights(weights) or None,
+        "n_strata": None if strata is None else int(strata.max()) + 1,
+        "strata_sha256": None if strata is None else hash_columns(strata),
+    }
 
 
 _WHAT = {
@@ -209,9 +268,10 @@ def _put_into_words(facts: dict[str, Any]) -> str:
         other = "" if reach is None else f"; {scale * reach:.2g}{unit} can be certified"
         return f"an error of {share} is out of reach with {answers}{other}"
     many = facts["n_certified"] + (0 if facts["per"] == "automatic" else facts["n_gold"])
+    weighed = "" if facts["certified_weight"] is None else ", by weight,"
     return (
-        f"with {100 * facts['confidence']:g}% confidence, {_WHAT[facts['loss']].format(share)} "
-        f"among the {many:,} {_OF[facts['per']]}, from {answers}; "
+        f"with {100 * facts['confidence']:g}% confidence, {_WHAT[facts['loss']].format(share)}"
+        f"{weighed} among the {many:,} {_OF[facts['per']]}, from {answers}; "
         f"{facts['n_look']:,} items need a look"
     )
 

@@ -10,6 +10,10 @@ with I the regularized incomplete beta function at E / n. If E items are wrong, 
 supermartingale from 1, so P(R_k(E) >= 1 / alpha at any k) <= alpha (Ville; Waudby-Smith and Ramdas
 2020); the bound is the largest E with R_k(E) < 1 / alpha. Over strata, R is the product, at the
 division of E between them that makes it smallest (Spertus and Stark 2022).
+
+If items are drawn with replacement and with chances that are proportional to their weights, each
+draw is wrong with a chance p that is the share of wrong items by weight. The square bracket is then
+p^e (1 - p)^(k-e), and I is taken at p.
 """
 
 from collections.abc import Sequence
@@ -17,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, betaln, gammaln, logsumexp
+from scipy.special import betainc, betaln, gammaln, logsumexp, xlog1py, xlogy
 
 Floats = NDArray[np.float64]
 
@@ -78,17 +82,33 @@ def _choose(n: float, k: Any) -> Any:
 
 def log_ratio(draws: Draws, wrong: float) -> float:
     """Return log R of a number of wrong items; infinite where the draws exclude it."""
-    n, k, e, mean = draws
-    a, b, right = CASES, CASES * (1 - mean) / mean, k - e
+    n, k, e, _ = draws
+    right = k - e
     if wrong < e or n - wrong < right:
         return np.inf
     seen = gammaln(wrong + 1) - gammaln(wrong - e + 1)
     seen += gammaln(n - wrong + 1) - gammaln(n - wrong - right + 1)
     seen -= gammaln(n + 1) - gammaln(n - k + 1)
-    predicted = betaln(a + e, b + right) - betaln(a, b)
-    after, before = np.log(np.maximum(betainc([a + e, a], [b + right, b], wrong / n), TINY))
-    predicted += after - before
-    return float(predicted - seen)
+    return float(_predict(draws, wrong / n) - seen)
+
+
+def _predict(draws: Draws, share: float) -> Any:
+    """Return the log-probability of the draws by the prior of error rates below a share."""
+    _, k, e, mean = draws
+    a, b, right = CASES, CASES * (1 - mean) / mean, k - e
+    after, before = np.log(np.maximum(betainc([a + e, a], [b + right, b], share), TINY))
+    return betaln(a + e, b + right) - betaln(a, b) + (after - before)
+
+
+def bound_share(draws: Draws, alpha: float) -> float:
+    """Return the largest share of wrong draws that draws with replacement do not exclude."""
+    _, k, e, _ = draws
+    low, high = (e / k, 1.0) if k > 0 else (1.0, 1.0)
+    for _ in range(STEPS):
+        share = (low + high) / 2
+        ratio = _predict(draws, share) - xlogy(e, share) - xlog1py(k - e, -share)
+        low, high = (share, high) if ratio < -np.log(alpha) else (low, share)
+    return high
 
 
 def bound_strata(strata: Sequence[Draws], alpha: float) -> float:

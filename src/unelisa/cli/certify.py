@@ -1,7 +1,7 @@
 """`unelisa certify`: the labels that can be given automatically, with a guarantee."""
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,8 @@ def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     loss: str = "wrong",
     looks: str = "any",
     gold_drawn: str = "random",
+    weights: Path | None = None,
+    strata: Path | None = None,
     share: str | None = None,
     draw: Path | None = None,
     seed: int = 0,
@@ -56,6 +58,10 @@ def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         class, or the mean squared difference.
     --looks any|once: once: the number of gold labels was decided before the first look.
     --gold-drawn random|by-hand: How the items with gold labels were chosen.
+    --weights weights.csv: Table with columns item and weight, such as a value: shares are then of
+        the sum of weights, and items are drawn by weight.
+    --strata strata.csv: Table with columns item and stratum, if the chances to be drawn differed:
+        they were equal within each stratum.
     --share 50%: Plan and draw for so many of the items, those of the surest labels; this takes
         fewer answers than as many as possible.
     --draw gold.csv: Write items drawn at random, whose column label is to be filled in from the
@@ -74,11 +80,13 @@ def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     if check is not None:
         _check(check, files)
         return
-    run.check(certificate, tables=(out, draw), inputs=(*files, gold))
+    run.check(certificate, tables=(out, draw), inputs=(*files, gold, weights, strata))
     shares = options.read_promise(error, confidence)
+    weighed = weights and read_by_item(weights, "weight", float)
     model, votes = open_model(files[0], files[1:], form, 1)
     if gold is None:
-        wanted: Any = {"loss": loss, "share": share and options.read_share("--share", share)}
+        part = share and options.read_share("--share", share)
+        wanted: Any = {"loss": loss, "share": part, "weights": weighed}
         with busy("planning"):
             plan = plan_certification(model, votes, *shares, **(wanted | {"looks": looks}))
             drawn = draw_gold(model, votes, shares[0], seed=seed, **wanted)
@@ -88,6 +96,7 @@ def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     known = read_sample(gold, votes, DrawnTable)
     drawn_how: Any = read_design(gold) if gold_drawn == RANDOM else gold_drawn
     asked: Any = {"looks": looks, "per": per, "loss": loss, "drawn": drawn_how}
+    asked |= {"weights": weighed, "strata": strata and read_by_item(strata, "stratum", str)}
     with busy("certifying"):
         found = certify_labels(model, votes, known, *shares, **asked)
     facts, table = found.certificate, found.labels.copy()
@@ -96,15 +105,41 @@ def certify(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         written.write_csv(out, COLUMNS, table[[*COLUMNS]].itertuples(index=False))
         for path in (run.json, certificate):
             written.write_json(path, facts)
-    screen = run.screen(out)
-    screen.print(f"[bold]{found}[/bold]", soft_wrap=True)
+    _show_certificate(run.screen(out), facts)
+    tell_written(run.screen(out), out, certificate, run.json)
+    if require and not found.n_certified:
+        raise typer.Exit(NOT_CERTIFIED)
+
+
+def _show_certificate(screen: Console, facts: dict[str, Any]) -> None:
+    screen.print(f"[bold]{facts['guarantee']}[/bold]", soft_wrap=True)
     screen.print(
         f"{facts['n_certified']:,} certified, {facts['n_gold']:,} gold, {facts['n_look']:,} to "
         f"look at; {facts['n_wrong']:,} of {facts['n_drawn']:,} random labels were wrong"
     )
-    tell_written(screen, out, certificate, run.json)
-    if require and not found.n_certified:
-        raise typer.Exit(NOT_CERTIFIED)
+
+
+def read_by_item(path: Path, column: str, kind: Callable[[str], Any]) -> dict[str, Any]:
+    """Return the values of a column by item, from a CSV file."""
+    from unelisa.sources.files import TextTable, check_readable, reading
+    from unelisa.sources.labels import list_rows
+
+    check_readable(path)
+    with reading(path):
+        table = TextTable(path)
+        if not {"item", column} <= set(table.header):
+            raise VotesError(f"{path.name} must have columns item and {column}")
+        rows = list(list_rows(table, ("item", column)))
+    found = {}
+    for number, (item, text) in enumerate(rows, 2):
+        if item in found:
+            raise VotesError(f"row {number} of {path.name} names an item again; keep one row each")
+        try:
+            found[item] = kind(text)
+        except ValueError:
+            reason = f"the {column} in row {number} of {path.name} is not a number"
+            raise VotesError(reason) from None
+    return found
 
 
 def _write_plan(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from unelisa.cli import options
 from unelisa.cli.files import is_input, is_model
 from unelisa.cli.screen import busy, results, show_path
-from unelisa.errors import ModelError, UnelisaWarning
+from unelisa.errors import ModelError, UnelisaWarning, warn_if_unreliable
 from unelisa.report.wording import count_noun
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ def review(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     error: str = "5%",
     confidence: str = "95%",
     share: str | None = None,
+    loss: str = "wrong",
+    per: str = "file",
+    weights: Path | None = None,
     reviewer: str | None = None,
     show_votes: bool = False,
     port: int = 0,
@@ -49,10 +52,16 @@ def review(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         sample, for how common each class is. certify: random items among those that can be
         certified, for unelisa certify; how much is certified already stands beside the items.
     --share 50%: With --aim certify, the share of the items that is to be certified.
+    --loss wrong|far|squared: With --aim certify, what counts as an error, as in unelisa certify.
+    --per file|automatic|class: With --aim certify, the share of what.
+    --weights weights.csv: With --aim certify, a table with columns item and weight.
     --reviewer NAME: Your name in the file; your login if none.
     --show-votes: Show the votes before the answer, not after it.
     --port N 0-65535: Port on 127.0.0.1; 0 is any.
     """
+    from unelisa.analysis.certified_draws import check_choice
+    from unelisa.analysis.certified_sets import Per
+    from unelisa.cli.certify import read_by_item
     from unelisa.review.contents import Contents
     from unelisa.review.gold_file import clean_name, open_gold
     from unelisa.review.pools import VotesPool
@@ -60,7 +69,7 @@ def review(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 
     if aim not in AIMS:
         raise ModelError(f"--aim must be one of {', '.join(AIMS)}, found {aim[:60]!r}")
-    for one in (source, votes, items):
+    for one in (source, votes, items, weights):
         if one is not None and is_input(gold, one):
             raise ModelError(f"{gold.name} is an input of this command; choose another --gold")
     if reviewer is None:
@@ -75,6 +84,11 @@ def review(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
                 raise ModelError("--aim certify is for votes: charts have no labels to certify")
             pool.promise = options.read_promise(error, confidence)
             pool.share = None if share is None else options.read_share("--share", share)
+            check_choice("per", per, Per)
+            pool.loss, pool.per = loss, per
+            pool.weights = weights and read_by_item(weights, "weight", float)
+            with busy("drawing items"):
+                _ = pool.drawn  # refuses what cannot be drawn, before there is a file
         warnings.simplefilter("ignore", UnelisaWarning)  # said once; the page shows the rest
         with busy("reading the items"):
             contents = Contents(pool.items, items)
@@ -96,7 +110,7 @@ def _open_pool(
         raise ModelError(f"{source.name} is not a model; name the votes alone")
     model, table = open_model(source, [] if votes is None else [votes], form, jobs)
     if is_model(source):
-        options.warn_if_unreliable(model)
+        warn_if_unreliable(model)
     return VotesPool(model, table, aim, seed)
 
 

@@ -16,7 +16,7 @@ cases, who differ in severity.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,27 +152,18 @@ class CaseOdds(NamedTuple):
     slope: float
 
 
-@stored(
-    prevalence="share",
-    case_odds="CaseOdds",
-    anchors="many(anchors) ClassCounts",
-    mean_use="finite",
-    n_iter="count",
-    converged="flag",
-    discount="share",
-)
+@stored()
 @dataclass(frozen=True)
 class AnchorModel:
     """A fitted anchor model."""
 
-    prevalence: float  # proportion of cases among the fitted patients
-    case_odds: CaseOdds  # g_0 and g_1
-    anchors: tuple[ClassCounts, ...]  # the parameters of each anchor
-    mean_use: float  # mean of log(1 + u) over the fitted patients
-    # n_iter, converged: number of EM iterations, and whether they converged
-    n_iter: int
-    converged: bool
-    discount: float = 1.0  # d: the weight of each anchor
+    prevalence: Annotated[float, "share"]  # proportion of cases among the fitted patients
+    case_odds: Annotated[CaseOdds, "CaseOdds"]  # g_0 and g_1
+    anchors: Annotated[tuple[ClassCounts, ...], "many(anchors) ClassCounts"]
+    mean_use: Annotated[float, "finite"]  # mean of log(1 + u) over the fitted patients
+    n_iter: Annotated[int, "count"]  # of EM, and whether it converged
+    converged: Annotated[bool, "flag"]
+    discount: Annotated[float, "share"] = 1.0  # d: the weight of each anchor
 
     @property
     def correlation(self) -> float:

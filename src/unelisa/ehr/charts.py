@@ -17,6 +17,7 @@ FLAGGED = 0.5  # from this P(case) on patients are labeled as cases
 SHARE_OF_FLAGGED = 0.3  # of the charts, at least: PPV is that of the flagged patients
 FEWEST_OF_STRATUM = 5
 ROUNDED = 1e-4  # difference of shares in a file of charts
+DIGITS = 9
 
 
 class ReviewedCharts(NamedTuple):
@@ -80,30 +81,41 @@ class ChartSample(NamedTuple):
 
 
 def draw_charts(chances: NDArray[np.float64], n: int, rng: np.random.Generator) -> ChartSample:
-    """Return about n patients, drawn in strata of P(case).
+    """Return n patients, or all if there are fewer, drawn in strata of P(case).
 
-    A stratum of N gets charts in proportion to N sqrt(P (1 - P)) (Neyman), and at least 30 % are of
-    flagged patients: how many of these are cases, the model's own P cannot say.
+    A stratum of N gets charts in proportion to N sqrt(P (1 - P)) (Neyman), but at least 30 % are of
+    flagged patients, in proportion to N: how many of these are cases, P itself cannot say.
     """
     strata = np.digitize(chances, STRATA)
-    groups = [np.flatnonzero(strata == k) for k in np.unique(strata)]
-    means = np.array([chances[group].mean() for group in groups])
-    sizes = np.array([len(group) for group in groups])
+    sizes = np.bincount(strata, minlength=len(STRATA) + 1)
+    means = np.bincount(strata, chances, len(sizes)) / np.maximum(sizes, 1)
     spread = sizes * np.sqrt(means * (1 - means)) + 1e-9
-    wanted = np.maximum(np.round(n * spread / spread.sum()), FEWEST_OF_STRATUM)
-    flagged = means >= FLAGGED
-    shares = flagged * sizes / max(sizes[flagged].sum(), 1)
-    if wanted[flagged].sum() < SHARE_OF_FLAGGED * n:
-        wanted = np.maximum(wanted, np.ceil(SHARE_OF_FLAGGED * n * shares))
-    # the others make room, down to the fewest of a stratum
-    spare = np.where(flagged, 0, np.maximum(wanted - FEWEST_OF_STRATUM, 0))
-    beyond = max(np.minimum(wanted, sizes).sum() - n, 0) / max(spare.sum(), 1)
-    wanted -= np.floor(spare * min(1, beyond))
-    taken = np.minimum(wanted, sizes).astype(int)
-    pairs = zip(groups, taken, strict=True)
-    rows = np.concatenate([rng.choice(group, k, replace=False) for group, k in pairs])
-    order = np.argsort(rows)
-    return ChartSample(rows[order], np.repeat(taken / sizes, taken)[order])
+    flagged = np.arange(len(sizes)) > STRATA.index(FLAGGED)
+    least = int(np.ceil(round(SHARE_OF_FLAGGED * n, DIGITS)))
+    most = max(least, n - FEWEST_OF_STRATUM * int((sizes[~flagged] > 0).sum()))
+    wanted = np.clip(round(n * spread[flagged].sum() / spread.sum()), least, most)
+    ours = int(min(sizes[flagged].sum(), max(wanted, n - sizes[~flagged].sum())))
+    taken, weights = np.zeros_like(sizes), np.where(flagged, sizes, spread)
+    for side, part in ((flagged, ours), (~flagged, n - ours)):
+        taken[side] = _allot(part, weights[side], sizes[side])
+    return draw_strata(strata, taken, rng)
+
+
+def draw_strata(
+    strata: NDArray[np.intp], taken: NDArray[np.intp], rng: np.random.Generator
+) -> ChartSample:
+    """Return so many patients of each stratum, drawn at random."""
+    pairs = [(np.flatnonzero(strata == k), taken[k]) for k in np.flatnonzero(taken)]
+    rows = np.sort(np.concatenate([rng.choice(*pair, replace=False) for pair in pairs]))
+    return ChartSample(rows, (taken[strata] / np.bincount(strata)[strata])[rows])
+
+
+def _allot(n: int, weights: Floats, sizes: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return how many of n charts each stratum gets: five if possible, the rest by weight."""
+    taken = np.minimum(sizes, min(FEWEST_OF_STRATUM, n // len(sizes)))
+    for _ in range(min(n, int(sizes.sum())) - int(taken.sum())):
+        taken[np.argmax(np.where(taken < sizes, weights / (taken + 1), -1.0))] += 1
+    return taken
 
 
 def _read_shares(column: Any, what: str, patients: NDArray[Any], absent: float) -> Floats:

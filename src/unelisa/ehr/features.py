@@ -16,7 +16,7 @@ half because severe cases have more of everything.
 
 import warnings
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -181,22 +181,16 @@ class OrdinalExperts:
         return found
 
 
-@stored(
-    experts="OrdinalExperts",
-    means="finite[group]",
-    weights="finite[group]",
-    slope="finite",
-    middle="finite",
-)
+@stored()
 @dataclass(frozen=True)
 class GroupedExpert:
     """One expert made of many: t = sum_j w_j (e_j - mean_j), e_j the log ratio of feature j."""
 
-    experts: OrdinalExperts  # the ordinal experts
-    means: Floats  # of each feature's log ratio, with its coefficient
-    weights: Floats
-    slope: float  # (m_1 - m_0) / s^2, with (m_0 + m_1) / 2
-    middle: float
+    experts: Annotated[OrdinalExperts, "OrdinalExperts"]
+    means: Annotated[Floats, "finite[group]"]  # of each feature's log ratio, with its coefficient
+    weights: Annotated[Floats, "finite[group]"]
+    slope: Annotated[float, "finite"]  # (m_1 - m_0) / s^2, with (m_0 + m_1) / 2
+    middle: Annotated[float, "finite"]
 
     def log_ratio(self, rates: Counts) -> Floats:
         """Return the log likelihood ratio of the group per patient."""

@@ -1,7 +1,7 @@
 """A fitted phenotype: what scores a patient, how it is learned, and judges of other definitions."""
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,28 +113,21 @@ class FittedPhenotype:
         return found._replace(ppv=ppv)
 
 
-@stored(
-    features="label[features]",
-    anchors="index(features)[anchors]",
-    correlations="finite[features, anchors]",
-    directions="sign[features]",
-    ties="float[features]",
-    selected="flag[features]",
-    weights="finite[features]",
-    related="flag[features] | None",
-)
+@stored()
 @dataclass(frozen=True)
 class FeatureFacts:
     """What was found about the features: their names, places of anchors, and `Screening`."""
 
-    features: NDArray[Any]
-    anchors: Places
-    correlations: Floats
-    directions: NDArray[np.int8]
-    ties: Floats
-    selected: NDArray[np.bool_]  # whether a feature is used
-    weights: Floats  # difference between the 95 % and 5 % quantiles of its effect on the log-odds
-    related: NDArray[np.bool_] | None = None  # whether it shares records with an anchor
+    features: Annotated[NDArray[Any], "label[features]"]
+    anchors: Annotated[Places, "index(features)[anchors]"]
+    correlations: Annotated[Floats, "finite[features, anchors]"]
+    directions: Annotated[NDArray[np.int8], "sign[features]"]
+    ties: Annotated[Floats, "float[features]"]
+    selected: Annotated[NDArray[np.bool_], "flag[features]"]  # whether a feature is used
+    # difference between the 95 % and 5 % quantiles of its effect on the log-odds
+    weights: Annotated[Floats, "finite[features]"]
+    # whether it shares records with an anchor
+    related: Annotated[NDArray[np.bool_] | None, "flag[features] | None"] = None
 
     def describe(self, model: AnchorModel) -> Any:
         """Return a pandas table: feature, selected, weight, direction, reason; strongest first."""
@@ -269,24 +262,25 @@ def _reach(contributions: NDArray[np.floating]) -> Floats:
     return np.asarray(high - low)
 
 
-SHARED_JUDGES = [4, 5]  # the places of those with a shared error
+SHARED_JUDGES = slice(4, 8)  # the places of those with a shared error
+MOST_WRONG = 0.95  # of the expected cases, by a shared error: with none left, nothing has a share
 
 
 class Judges(NamedTuple):
-    """P(case) of patients by several judges of other definitions, and the largest share e of false.
+    """P(case) of patients by several judges of other definitions.
 
     With w_i = P(case | anchors), B_i = P(case) without any anchor, and e, f_+, f_- of
     `posterior.judge_strictly`: P_i; the strict judge, w_i (1 - e f_-(g_i) / f_+(g_i)); the generous
-    one, P_i + 2 (1 - P_i) B_i; the strict one at half the odds; two for an error in all anchors of
+    one, P_i + 2 (1 - P_i) B_i; the strict one at half the odds; four for an error in all anchors of
     a share s of the others: P_i smaller by s (1 - p) / p, p the mean of P, in proportion, or 0 for
-    the patients whom the other features support least; and P_i without one of the anchors.
+    the patients whom the other features support least, among those whom the anchors show or among
+    all, or for those with the smallest P_i; and P_i without one of the anchors.
     """
 
     patients: NDArray[np.generic]
     # judges x patients: P(case), strict, generous, strict at half the odds, with a shared error in
-    # proportion and by the other features (`SHARED_JUDGES`), without each anchor
+    # proportion and in three orders (`SHARED_JUDGES`), without each anchor
     chances: Floats
-    doubtful: float
 
     @classmethod
     def of(cls, phenotype: FittedPhenotype, table: CountTable) -> "Judges":
@@ -294,14 +288,22 @@ class Judges(NamedTuple):
         scores, anchored = phenotype.score(table), phenotype.anchor_odds(table)
         blind, without = phenotype.leave_out(table, scores)
         chances = expit(phenotype.calibrate(table, scores, shown=True))
-        strict, doubtful = judge_strictly(expit(anchored), scores - anchored)
+        strict, _ = judge_strictly(expit(anchored), scores - anchored)
         generous = np.minimum(chances + MISSED * (1 - chances) * blind, 1)
         halved = strict / (2 - strict)
         share = max(float(chances.mean()), 1e-9)
-        wrong = min(1.0, share_errors(phenotype.anchor_model.correlation) * (1 - share) / share)
-        order = np.argsort(np.where(anchored > 0, scores - anchored, np.inf), kind="stable")
-        total, least = np.cumsum(chances[order]), np.empty_like(chances)
-        least[order] = np.clip(total - wrong * total[-1], 0, chances[order])
-        shared = ((1 - wrong) * chances, least)
+        wrong = share_errors(phenotype.anchor_model.correlation) * (1 - share) / share
+        shared = _share_error(chances, anchored, scores - anchored, min(MOST_WRONG, wrong))
         judged = np.vstack([chances, strict, generous, halved, *shared, *without])
-        return cls(table.patients, judged, doubtful)
+        return cls(table.patients, judged)
+
+
+def _share_error(chances: Floats, anchored: Floats, others: Floats, wrong: float) -> list[Floats]:
+    """Return P(case) if a share of the expected cases is wrong: in proportion, and in order."""
+    found = [(1 - wrong) * chances]
+    for support in (np.where(anchored > 0, others, np.inf), others, chances):
+        order = np.argsort(support, kind="stable")
+        total, left = np.cumsum(chances[order]), np.empty_like(chances)
+        left[order] = np.clip(total - wrong * total[-1], 0, chances[order])
+        found.append(left)
+    return found

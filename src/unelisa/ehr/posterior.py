@@ -6,7 +6,7 @@ the logistic regression of the anchors' posterior w on s. A stated prevalence sh
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from scipy.special import expit, logit
 from unelisa.analysis.scoring import bound_frequency
 from unelisa.ehr.charts import ReviewedCharts
 from unelisa.ehr.counts import Floats
+from unelisa.kernels.roots import find_root
 from unelisa.paper.em import Z95
 from unelisa.schema import stored
 
@@ -36,8 +37,11 @@ MOST_SILENT = 0.2
 FEWEST_LIKE = 10  # shown cases at a value of g
 # of the others, the share whose record may have all anchors by one error, such as a wrong entry
 # that is copied: the first, and the second times the correlation of the anchors among cases.
-# Chosen on seeds 300 and 301 of the three simulators of studies/rules at three prevalences
-SHARED_ERROR, COPIED_ERROR = 0.02, 0.1
+# Chosen, like the next one, on seeds 300 to 309 of the three simulators of studies/rules
+SHARED_ERROR, COPIED_ERROR = 0.02, 0.12
+# of the errors among flagged patients that the most generous alternative expects: P(case) of likely
+# cases is too small if the anchors and the other features say more than they are trusted for
+FEWEST_ERRORS = 0.5
 # of the cases, flagged at least, where the prevalence is stated; .45 to .97 in the simulators
 LEAST_FOUND = 0.4
 # spreads of the prior of what charts change: the shift of the log-odds, and their factor
@@ -151,13 +155,11 @@ class Review(NamedTuple):
 
 def match_share(odds: Floats, bounds: tuple[float, float]) -> float:
     """Return the smallest shift of log-odds for which the mean of P is within some bounds."""
-    from scipy.optimize import brentq  # noqa: PLC0415 - takes a tenth of a second
-
     mean = float(expit(odds).mean())
     wanted = min(max(mean, bounds[0]), bounds[1])
     if wanted == mean:
         return 0.0
-    return float(brentq(lambda shift: expit(odds + shift).mean() - wanted, -40.0, 40.0))
+    return find_root(lambda shift: float(expit(odds + shift).mean()) - wanted, -40.0, 40.0)
 
 
 def bound_silent(shown: Floats, others: Floats, silent: NDArray[np.bool_]) -> float:
@@ -171,11 +173,16 @@ def bound_silent(shown: Floats, others: Floats, silent: NDArray[np.bool_]) -> fl
     bins, n_bins = _bin(others, np.quantile(others[likely], np.linspace(0, 0.95, 10)))
     ours = np.bincount(bins[likely], shown[likely], n_bins)
     theirs = np.bincount(bins[silent], minlength=n_bins)
-    enough = ours >= FEWEST_LIKE
+    return min(1.0, SILENT * _bound_share(ours, theirs, FEWEST_LIKE))
+
+
+def _bound_share(part: NDArray[Any], whole: NDArray[Any], fewest: int) -> float:
+    """Return the largest share of patients like `part` in `whole`, both counted by bin."""
+    enough = part >= fewest
     if not enough.any():
         return 1.0
-    highest = (theirs + Z95 * (np.sqrt(theirs) + 1))[enough] / silent.sum()
-    return min(1.0, SILENT * float((highest / ours[enough]).min() * ours.sum()))
+    highest = (whole + Z95 * (np.sqrt(whole) + 1))[enough] / part[enough]
+    return float(highest.min() * part.sum() / max(whole.sum(), 1e-12))
 
 
 def _bin(others: Floats, cuts: Floats) -> tuple[NDArray[np.intp], int]:
@@ -197,13 +204,11 @@ def judge_strictly(shown: Floats, others: Floats) -> tuple[Floats, float]:
     """
     bins, n_bins = _bin(others, np.quantile(others, _QUANTILES))
     ours, theirs = (np.bincount(bins, one, n_bins) for one in (shown, 1 - shown))
-    scale = theirs.sum() / max(ours.sum(), 1e-12)
-    enough = theirs >= FEWEST_OTHERS
-    if not enough.any():
+    if not (theirs >= FEWEST_OTHERS).any():
         return np.zeros_like(shown), 1.0
-    highest = (ours + Z95 * (np.sqrt(ours) + 1))[enough] / theirs[enough] * scale
-    doubtful = min(1.0, float(highest.min()))
-    false = np.minimum(doubtful * theirs / np.maximum(ours, 1e-12) / scale, 1)
+    doubtful = min(1.0, _bound_share(theirs, ours, FEWEST_OTHERS))
+    shares = ours / max(ours.sum(), 1e-12), theirs / max(theirs.sum(), 1e-12)
+    false = np.minimum(doubtful * shares[1] / np.maximum(shares[0], 1e-300), 1)
     return np.asarray(shown * (1 - false[bins])), doubtful
 
 
@@ -250,12 +255,13 @@ def doubt_ppv(
     """Return a PPV whose interval includes what a shared error does, given a stated prevalence.
 
     With shares f flagged, p of cases and s of errors among the others, it is at least 1 - s (1 - p)
-    / f, and within `LEAST_FOUND` p_0 / f and p_1 / f for a prevalence from p_0 to p_1.
+    / f, and within `LEAST_FOUND` p_0 / f and p_1 / f for a prevalence from p_0 to p_1. At most, the
+    share of errors is `FEWEST_ERRORS` times what the interval allows already.
     """
     if not flagged:
         return ppv
     low = min(ppv.low, max(0.0, 1 - error * (1 - cases) / flagged))
-    high = ppv.high
+    high = 1 - FEWEST_ERRORS * (1 - ppv.high)
     if stated is not None:
         low, high = max(low, LEAST_FOUND * stated[0] / flagged), min(high, stated[1] / flagged)
     low, high = min(low, ppv.value), max(high, ppv.value)

@@ -24,7 +24,7 @@ from unelisa.latent.repeats import MOSTLY, Compared, Repeaters, compare_voters, 
 from unelisa.latent.trust import LOSS
 from unelisa.progress import each, until
 from unelisa.schema import stored
-from unelisa.votes.ballots import Ballots, Floats, Sums, count_votes
+from unelisa.votes.ballots import Ballots, Floats, Sums, count_answers, count_votes
 from unelisa.votes.blocks import ItemBlocks
 
 ROUNDS, TOLERANCE = 40, 1e-4  # of EM; nats per item
@@ -74,12 +74,14 @@ class Consensus:
 
 def fit_consensus(crowd: Crowd, counts: Floats, *, ease: bool = True) -> Consensus:
     """Return the model of the votes; where they are many, EM runs on a part of the items first."""
-    model, part = start(crowd, counts, ease=ease), crowd.draw_votes(FIT_VOTES)
-    if part.ballots.n_items == crowd.ballots.n_items:
-        return run_rounds(crowd.ballots, model, crowd.cast, ROUNDS)
-    cast, _ = count_votes(part.ballots, crowd.ballots.n_voters, crowd.n_classes)
-    model = run_rounds(part.blocks, model, cast, ROUNDS)
-    return run_rounds(crowd.ballots, model, crowd.cast, WHOLE_ROUNDS)
+    model, ballots, rounds = start(crowd, counts, ease=ease), crowd.ballots, ROUNDS
+    part = crowd.draw_votes(FIT_VOTES)
+    if part.ballots.n_items < ballots.n_items:
+        cast, _ = count_votes(part.ballots, ballots.n_voters, crowd.n_classes)
+        model = ballots.near(part.blocks).compute(run_rounds, model, cast, ROUNDS)
+        rounds = WHOLE_ROUNDS
+    fitted: Consensus = ballots.compute(run_rounds, model, crowd.cast, rounds)
+    return fitted
 
 
 def start(crowd: Crowd, counts: Floats, *, ease: bool) -> Consensus:
@@ -177,10 +179,7 @@ def infer(ballots: Ballots, model: Consensus) -> Floats:
 
 def count_shares(ballots: Ballots, model: Consensus) -> Floats:
     """Return per item and class how much the voters who said it count. A pass."""
-    n_classes = model.n_classes
-    cells = ballots.items * n_classes + ballots.answer(n_classes)
-    counts = np.bincount(cells, model.counts[ballots.voters], ballots.n_items * n_classes)
-    return np.asarray(counts.reshape(ballots.n_items, n_classes), dtype=np.float64)
+    return count_answers(ballots, model.counts, model.n_classes)
 
 
 def expect_ease(ballots: Ballots, model: Consensus) -> Floats:

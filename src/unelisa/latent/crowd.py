@@ -30,6 +30,7 @@ Singles = NDArray[np.float32]
 Heads = NDArray[np.int32]
 Keys = NDArray[np.uint64]
 
+MOST_DRAWN = 300_000  # items of a sample
 LEAST_ITEMS = 500  # that are read, however many votes each has: relatives show on a hundred
 DISSENTS = 10  # items on which copies contradict most of the others
 MARK_BITS = 20  # of an item's random number: sums over 2^32 items stay exact
@@ -65,9 +66,9 @@ class Crowd:
         return cls(ballots, n_classes, cast, common, find_copies(ballots, n_classes))
 
     @cached_property
-    def keys(self) -> Keys:
-        """A number per item: those with the smallest are a sample."""
-        return number_items(self.ballots, self.cast)
+    def order(self) -> NDArray[np.intp]:
+        """The items in the order in which samples take them, as far as any does."""
+        return np.asarray(self.ballots.compute(order_items, self.cast))
 
     @property
     def distinct(self) -> NDArray[np.bool_]:
@@ -86,14 +87,22 @@ class Crowd:
 
     def draw(self, most: int) -> "Sample":
         """Return at most so many items."""
-        keys = self.keys if self.ballots.n_items > most else None
-        run = draw_run(self.ballots, self.n_classes, most, keys)
+        order = self.order if self.ballots.n_items > most else None
+        run = draw_run(self.ballots, self.n_classes, most, order)
         return Sample(run, self.ballots.n_voters, self.ballots.n_threads)
 
     def draw_votes(self, most: int) -> "Sample":
         """Return items with about so many of all votes at most, but at least `LEAST_ITEMS`."""
         per_item = max(float(self.votes.sum()) / max(self.ballots.n_items, 1), 1.0)
         return self.draw(max(int(most / per_item), LEAST_ITEMS))
+
+
+def order_items(ballots: ItemBlocks, cast: Floats) -> NDArray[np.intp]:
+    """Return the items with the smallest keys, in rising order of these."""
+    keys = number_items(ballots, cast)
+    first = np.argpartition(keys, MOST_DRAWN)[:MOST_DRAWN] if len(keys) > MOST_DRAWN else None
+    order = np.argsort(keys if first is None else keys[first])
+    return order if first is None else np.asarray(first[order])
 
 
 def number_items(ballots: ItemBlocks, cast: Floats) -> Keys:
@@ -138,14 +147,16 @@ def _scatter(values: NDArray[Any]) -> Keys:
     return np.asarray(keys ^ (keys >> np.uint64(31)))
 
 
-def draw_run(ballots: ItemBlocks, n_classes: int, most: int, keys: Keys | None = None) -> Ballots:
+def draw_run(
+    ballots: ItemBlocks, n_classes: int, most: int, order: NDArray[np.intp] | None = None
+) -> Ballots:
     """Return at most so many items, those with the smallest keys, as one run."""
     if ballots.n_items <= most:
         return take_ballots(ballots, np.arange(ballots.n_items))
-    if keys is None:
+    if order is None:
         cast, _ = ballots.sum(count_votes, ballots.n_voters, n_classes)
-        keys = number_items(ballots, cast)
-    return take_ballots(ballots, np.sort(np.argpartition(keys, most)[:most]))
+        order = ballots.compute(order_items, cast)
+    return take_ballots(ballots, np.sort(order[:most]))
 
 
 def draw_items(n_items: int, most: int) -> NDArray[np.intp]:
@@ -196,8 +207,9 @@ class Sample:
         """The pairs of voters who met on at least `MET_ITEMS` of these items."""
         (voters, run), found = self.compared, []
         for first, common in _multiply(run, np.ones(len(run.voters), np.float32), len(voters)):
-            s, t = np.nonzero(np.triu(common, first + 1) >= MET_ITEMS)
-            found.append((s + first, t, common[s, t]))
+            s, t = (common >= MET_ITEMS).nonzero()
+            s, t = (side[s + first < t] for side in (s, t))
+            found.append((s + first, t, _pick(common, s, t)))
         s, t, common = (np.concatenate(column) for column in zip(*found, strict=True))
         return Pairs(voters[s], voters[t], common)
 
@@ -213,15 +225,14 @@ class Sample:
         s, t = (np.searchsorted(voters, one) for one in self.pairs[:2])
         together = np.zeros(len(s), dtype=np.float32)
         for first, products in _multiply(run, scaled, n):
-            here = slice(*np.searchsorted(s, [first, first + len(products)]))
-            together[here] = products[s[here] - first, t[here]]
+            here = slice(*np.searchsorted(s, [first, first + products.shape[0]]))
+            together[here] = _pick(products, s[here] - first, t[here])
         return together / self.pairs.common
 
 
 def find_copies(ballots: ItemBlocks, n_classes: int = 2) -> Heads:
     """Return for every voter the first of its copies, itself if it has none."""
-    marks = np.random.default_rng(0).integers(1, 1 << MARK_BITS, (2, ballots.n_items))
-    sums = ballots.sum(_sum_marks, ballots.n_voters, per_item=tuple(marks.astype(np.float64)))
+    sums = ballots.compute(mark_voters)
     table = np.stack(sums, axis=1)
     _, first, group = np.unique(table, axis=0, return_index=True, return_inverse=True)
     own = np.arange(ballots.n_voters, dtype=np.int32)
@@ -231,6 +242,12 @@ def find_copies(ballots: ItemBlocks, n_classes: int = 2) -> Heads:
     dissents, apart = ballots.sum(_count_dissents, heads, n_classes)
     sure = (dissents >= DISSENTS) & (apart == 0)
     return np.where(sure[heads], heads, own)
+
+
+def mark_voters(ballots: ItemBlocks) -> Sums:
+    """Return number of votes and sums of random numbers of the items, by answer, per voter."""
+    marks = np.random.default_rng(0).integers(1, 1 << MARK_BITS, (2, ballots.n_items))
+    return ballots.sum(_sum_marks, ballots.n_voters, per_item=tuple(marks.astype(np.float64)))
 
 
 def _sum_marks(
@@ -300,7 +317,7 @@ def exceeds_factor(pairs: Pairs, correlations: Singles) -> bool:
     return left > max(LEFT * total, SURE_FACTOR * math.sqrt(2 * len(s)))
 
 
-def _multiply(run: Ballots, entries: Singles, n_voters: int) -> Iterator[tuple[int, Singles]]:
+def _multiply(run: Ballots, entries: Singles, n_voters: int) -> Iterator[tuple[int, Any]]:
     """Yield (first voter, X'X of a strip of voters) for X, items x voters, of one entry a vote."""
     table = sp.csr_matrix((entries, run.voters, run.starts), shape=(run.n_items, n_voters))
     dense = table.nnz > DENSE * run.n_items * n_voters
@@ -308,4 +325,14 @@ def _multiply(run: Ballots, entries: Singles, n_voters: int) -> Iterator[tuple[i
     columns, size = table if dense else table.tocsc(), max(1, STRIP // n_voters)
     for first in range(0, n_voters, size):
         products = columns[:, first : first + size].T @ table
-        yield first, products if dense else products.toarray()
+        if not dense and products.nnz > DENSE * size * n_voters:
+            products = products.toarray()
+        if sp.issparse(products):
+            products.sort_indices()
+        yield first, products
+
+
+def _pick(table: Any, rows: NDArray[Any], columns: NDArray[Any]) -> Singles:
+    """Return entries of a table, dense or sparse."""
+    found = table[rows, columns] if len(rows) else []
+    return np.asarray(found, dtype=np.float32).ravel()

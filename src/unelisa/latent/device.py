@@ -3,7 +3,6 @@
 Each agrees to rounding with the pass of the same name; what is between them stays on the CPU.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,11 +14,14 @@ from torch import Tensor
 from unelisa.latent import consensus, crowd, prior, reading, sum_answers
 from unelisa.latent.consensus import Consensus, ConsensusReading
 from unelisa.latent.worth import STEP
+from unelisa.progress import each
 from unelisa.votes import Votes, ballots
+from unelisa.votes.ballots import Ballots
 from unelisa.votes.blocks import compare_voters, tally_votes, weigh_votes
 from unelisa.votes.coding import encode_classes
 from unelisa.votes.device import DeviceBlocks, Lists, twin_of
 
+COLUMNS = 32  # of numbers per item that are summed at a time
 Floats = NDArray[np.float64]
 Sums = tuple[Floats, ...]
 
@@ -71,16 +73,16 @@ def _compare_voters(lists: Lists, n_classes: int) -> Sums:
 
 @twin_of(weigh_votes)
 def _weigh_votes(lists: Lists, signed: Floats, observed: Floats) -> Floats | None:
-    if _count_classes(lists) > 2:
+    if lists.most_classes > 2:
         return None
     no, yes = lists.send(observed - signed), lists.send(observed + signed)
     rows = torch.stack([no, yes], dim=1).view(-1, 1)
-    return _fetch(lists.add_by_item(rows, 2)[:, 0])[0]
+    return np.asarray(_fetch(lists.add_by_item(rows, 2)[:, 0])[0])
 
 
 @twin_of(tally_votes)
 def _tally_votes(lists: Lists, x: Floats) -> Sums | None:
-    if _count_classes(lists) > 2:
+    if lists.most_classes > 2:
         return None
     no, yes = lists.add_by_cell(lists.send(x)[:, None], 2)[:, :, 0].unbind(1)
     return _fetch(yes - no, yes + no)
@@ -92,25 +94,80 @@ def _count_votes(lists: Lists, n_voters: int, n_classes: int) -> Sums:  # noqa: 
     return _fetch(lists.sort(n_classes).sizes, counts @ (counts - 1))
 
 
-@twin_of(crowd._sum_marks)
-def _sum_marks(lists: Lists, first: Floats, second: Floats, n_voters: int) -> Sums:  # noqa: ARG001
-    n_classes = _count_classes(lists)
+@twin_of(ballots._take_run)
+def _take_run(lists: Lists, items: NDArray[np.intp]) -> Ballots:
+    taken = lists.take(items)
+    order = torch.argsort(taken.items * taken.n_voters + taken.voters)  # voters rise in every item
+    starts, voters, codes = _fetch(taken.starts, taken.voters[order], taken.codes[order])
+    odds = np.zeros(len(items))
+    if (logs := taken.log_priors) is not None:
+        odds = _fetch(logs if logs.shape[1] > 2 else logs.diff(dim=1)[:, 0])[0]
+    return Ballots(starts, voters, codes, odds)
+
+
+@twin_of(crowd.mark_voters)
+def _mark_voters(lists: Lists) -> Sums:
+    n_classes = lists.most_classes
     codes = lists.send(encode_classes(n_classes))
-    marks = torch.stack([lists.send(first), lists.send(second)], dim=1)
+    places = torch.arange(2 * lists.n_items, device=lists.device).view(-1, 2)
+    marks = _shift(_scatter(places), 64 - crowd.MARK_BITS).double() + 1
     found = lists.add_by_cell(marks, n_classes)
     signed = (found * codes[:, None]).sum(1)
     return _fetch(lists.sort(n_classes).sizes.sum(1), *signed.unbind(1), found[:, :, 0].sum(1))
 
 
-@twin_of(crowd._mark_items)
-def _mark_items(lists: Lists, voters: Floats, salts: NDArray[np.uint64], bits: int) -> Floats:
-    sums = lists.add_by_item(_spread(lists.send(voters), len(salts)), len(salts))
-    return crowd._join_classes(_fetch(sums)[0], salts, bits)
+@twin_of(crowd.order_items)
+def _order_items(lists: Lists, cast: Floats) -> NDArray[np.intp]:
+    def order() -> NDArray[np.intp]:
+        keys, items = _number_items(lists, lists.send(cast))
+        few = min(crowd.MOST_DRAWN, len(keys))
+        # as unsigned numbers
+        first = (keys ^ _LEAST).topk(few, largest=False, sorted=True).indices
+        return np.asarray(_fetch(items[first])[0])
+
+    return lists.keep(f"order of {cast.shape[1]}", order)
 
 
-@twin_of(crowd._sum_marked)
-def _sum_marked(lists: Lists, marks: Floats, n_voters: int, n_classes: int) -> Sums:  # noqa: ARG001
-    return _fetch(lists.add_by_cell(lists.send(marks)[:, None], n_classes)[:, :, 0])
+def _number_items(lists: Lists, cast: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the keys of `crowd.number_items`, in the order of marks, and the item of each."""
+    salts = _scatter(cast.sum(0).argsort(stable=True).argsort())
+    short = _mark_items(lists, _join_classes(cast, salts, crowd.SHORT), salts, crowd.SHORT)
+    table = lists.add_by_cell(short[:, None].double(), len(salts))[:, :, 0]
+    long = _mark_items(lists, _join_classes(table, salts, crowd.SHORT), salts, crowd.LONG)
+    rising, items = torch.sort(long, stable=True)
+    marks, places = rising >> crowd.LONG - crowd.SHORT, torch.arange(len(long), device=long.device)
+    first = torch.ones_like(marks, dtype=torch.bool)
+    first[1:] = marks[1:] != marks[:-1]
+    before = places - torch.where(first, places, 0).cummax(0).values
+    return _scatter(marks + before * _STEP), items
+
+
+def _mark_items(lists: Lists, voters: Tensor, salts: Tensor, bits: int) -> Tensor:
+    sums = lists.add_by_item(_spread(voters.double(), len(salts)), len(salts))
+    return _join_classes(sums, salts, bits)
+
+
+def _join_classes(sums: Tensor, salts: Tensor, bits: int) -> Tensor:
+    return _shift(_scatter(_scatter(_scatter(sums.long()) ^ salts).sum(1)), 64 - bits)
+
+
+def _scatter(values: Tensor) -> Tensor:
+    """Return what `crowd._scatter` does, the same 64 bits as signed numbers."""
+    keys = values + _STEP
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        keys = (keys ^ _shift(keys, shift)) * _sign(factor)
+    return keys ^ _shift(keys, 31)
+
+
+def _shift(keys: Tensor, bits: int) -> Tensor:
+    return (keys >> bits) & ((1 << 64 - bits) - 1)  # zeros come in, not signs
+
+
+def _sign(bits: int) -> int:
+    return bits - (bits >> 63 << 64)
+
+
+_LEAST, _STEP = -(1 << 63), _sign(int(crowd.STEP))
 
 
 @twin_of(crowd._count_dissents)
@@ -133,22 +190,73 @@ def _count_dissents(lists: Lists, heads: NDArray[np.int32], n_classes: int) -> S
     return _fetch(dissents.double(), apart.double())
 
 
-@twin_of(consensus.sum_expected)
-def _sum_expected(lists: Lists, parameters: tuple[Any, ...]) -> Sums:
-    n_classes, n_eases = parameters[-1].shape
-    posterior, likelihood = _infer(lists, parameters)
-    heard = lists.counts > 0
-    states = (posterior * heard[:, None]).sum(0).view(n_classes, n_eases)
+@twin_of(consensus.run_rounds)
+def _run_rounds(lists: Lists, model: Consensus, cast: Floats, rounds: int) -> Consensus:
+    there, given, last = _send(lists, model), lists.send(cast), -np.inf
+    n_heard = lists.n_items - len(lists.silent)
+    for _ in each(range(rounds)):
+        met, right, states, found = _sum_expected(lists, there)
+        likelihood = float(found + there.counts @ (given * there.biases).sum(1))
+        there = _maximize(there, given, met, right, states)
+        if abs(likelihood - last) < consensus.TOLERANCE * max(n_heard, 1):
+            break
+        last = likelihood
+    found = {name: _fetch(one)[0] for name, one in vars(there).items()}
+    return Consensus(**{**found, "center": float(found["center"])})
+
+
+def _sum_expected(lists: Lists, there: Consensus) -> tuple[Tensor, ...]:
+    n_classes, n_eases = len(there.log_classes), len(there.ease)
+    posterior, likelihood = _infer(lists, there)
+    if len(lists.silent):
+        posterior[lists.silent], likelihood[lists.silent] = 0.0, 0.0
+    states = posterior.sum(0).view(n_classes, n_eases)
     found = lists.add_by_cell(posterior, n_classes).view(-1, n_classes, n_classes, n_eases)
     right = found.diagonal(dim1=1, dim2=2).sum(2)  # voters x eases: the class that was said
-    return _fetch(found.sum(1), right, states, (likelihood * heard).sum())
+    return found.sum(1), right, states, likelihood.sum()
+
+
+def _maximize(there: Any, cast: Tensor, met: Tensor, right: Tensor, states: Tensor) -> Any:
+    """Return the model after the M-step of `kernels.consensus.step_voters`."""
+    firm, firm_biases = 1 / prior.WEIGHT_SPREAD**2, 1 / prior.BIAS_SPREAD**2
+    chances = _choose(there).softmax(3).diagonal(dim1=1, dim2=3).transpose(1, 2)
+    slope = right @ there.ease - (met * there.ease * chances).sum((1, 2))
+    slope = slope - (there.weights - there.center) * firm
+    curvature = (met * there.ease**2 * chances * (1 - chances)).sum((1, 2)) + firm
+    weights = there.weights + (slope / curvature).clamp(-1, 1)
+    chances = _choose(replace(there, weights=weights)).softmax(3)
+    slopes = cast - there.biases * firm_biases - (met[..., None] * chances).sum((1, 2))
+    curves = (met[..., None] * chances * (1 - chances)).sum((1, 2)) + firm_biases
+    heard, shares = cast.sum(1) > 0, states.sum(0) + consensus.FEW
+    counts = there.counts * heard
+    return replace(
+        there,
+        weights=weights,
+        biases=there.biases + (0.7 * slopes / curves).clamp(-1, 1),
+        ease_shares=shares / shares.sum(),
+        center=(counts @ weights + prior.MEAN_WEIGHT) / (counts.sum() + 1),
+        standard_errors=torch.where(heard, curvature.rsqrt(), torch.nan),
+    )
+
+
+def _choose(there: Any) -> Tensor:
+    """Return the logits of all answers: voters x classes x eases x answers."""
+    agree = there.ease[:, None] * torch.eye(len(there.log_classes)).to(there.ease)[:, None]
+    return there.biases[:, None, None] + there.weights[:, None, None, None] * agree
+
+
+def _send(lists: Lists, model: Consensus) -> Any:
+    """Return a model on the device."""
+    return replace(model, **{name: lists.send(one) for name, one in vars(model).items()})
 
 
 @twin_of(consensus.expect_ease)
-def _expect_ease(lists: Lists, fitted: Consensus) -> Floats:
-    posterior, _ = _infer(replace(lists, log_priors=None), fitted.parameters)
-    ease = posterior.view(lists.n_items, fitted.n_classes, -1).sum(1) @ lists.send(fitted.ease)
-    return _fetch(torch.where(lists.counts > 0, ease, torch.nan))[0]
+def _expect_ease(lists: Lists, model: Consensus) -> Floats:
+    there = _send(lists, model)
+    posterior, _ = _infer(replace(lists, log_priors=None), there)
+    ease = posterior.view(lists.n_items, model.n_classes, -1).sum(1) @ there.ease
+    ease[lists.silent] = torch.nan
+    return np.asarray(_fetch(ease)[0])
 
 
 @twin_of(reading._weigh_run)
@@ -165,33 +273,42 @@ def _sum_answers(
 ) -> Sums | None:
     if not isinstance(one, ConsensusReading):
         return None
-    logs, heard = _weigh(lists, one), lists.counts > 0
+    logs, n_heard = _weigh(lists, one), lists.n_items - len(lists.silent)
     chances = logs.exp()
     labels = torch.bincount(chances.argmax(dim=1), minlength=one.n_classes).double()
-    own = chances * heard[:, None]
-    totals = own.sum(0), (own * (1 - chances)).sum(0), labels
-    sizes = np.array([len(logs), int(heard.sum()), np.count_nonzero(gold)], dtype=np.float64)
-    said, met = zip(*_sum_forms(lists, logs, one), strict=True)
+    chances[lists.silent] = 0.0
+    totals = chances.sum(0), (chances * (1 - chances)).sum(0), labels
+    sizes = np.array([len(logs), n_heard, np.count_nonzero(gold)], dtype=np.float64)
+    said, met = _sum_forms(lists, logs, one)
     votes = lists.sort(one.n_classes).sizes
-    return sizes, *_fetch(torch.stack(totals), votes, torch.stack(said), torch.stack(met))
+    return sizes, *_fetch(torch.stack(totals), votes, said, met)
 
 
-def _sum_forms(lists: Lists, logs: Tensor, one: reading.Reading) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield `Cases.said` and `Cases.met` for every form of the probabilities."""
+def _sum_forms(lists: Lists, logs: Tensor, one: reading.Reading) -> tuple[Tensor, Tensor]:
+    """Return `Cases.said` and `Cases.met`: forms of the probabilities x voters x classes."""
     n_classes, experience = one.n_classes, one.experience
     factors = (1.0, 1.0) if experience is None else (experience.flatter, experience.steeper)
     steps = torch.eye(n_classes, dtype=logs.dtype, device=logs.device) * STEP
-    shifted = (logs + sign * step for step in steps for sign in (1, -1))
-    for form in (logs, *(factor * logs for factor in factors), *shifted):
-        found = lists.add_by_cell(form.softmax(1), n_classes)
-        yield found.diagonal(dim1=1, dim2=2), found.sum(1)
+    changes = [(factor, torch.zeros_like(steps[0])) for factor in (1.0, *factors)]
+    changes += [(1.0, sign * step) for step in steps for sign in (1, -1)]
+    parts, many = [], max(1, COLUMNS // n_classes)
+    for low in range(0, len(changes), many):
+        some = changes[low : low + many]
+        forms = [(factor * logs + shift).softmax(1) for factor, shift in some]
+        found = lists.add_by_cell(torch.cat(forms, dim=1), n_classes)
+        parts.append(found.view(-1, n_classes, len(forms), n_classes))
+    found = torch.cat(parts, dim=2)  # voters x said x forms x classes
+    return found.diagonal(dim1=1, dim2=3).transpose(0, 1), found.sum(1).transpose(0, 1)
 
 
-def _infer(lists: Lists, parameters: tuple[Any, ...]) -> tuple[Tensor, Tensor]:
+def _infer(lists: Lists, there: Any) -> tuple[Tensor, Tensor]:
     """Return the posterior of class and ease per item, and the logs of its normalizers."""
-    cells, log_states = map(lists.send, parameters)
-    n_classes, n_eases = log_states.shape
-    logs = lists.add_by_item(cells, n_classes) + log_states.flatten()
+    n_classes, n_eases = len(there.log_classes), len(there.ease)
+    logits, norms = _choose(there), there.biases[:, :, None, None]
+    raised = logits.permute(0, 3, 1, 2) - norms - logits.logsumexp(3)[:, None]
+    cells = (there.counts[:, None, None, None] * raised).reshape(-1, n_classes * n_eases)
+    logs = lists.add_by_item(cells, n_classes)
+    logs += (there.log_classes[:, None] + there.ease_shares.log()).flatten()
     if lists.log_priors is not None:
         logs += lists.log_priors.repeat_interleave(n_eases, dim=1)
     total = logs.logsumexp(1)
@@ -209,18 +326,17 @@ def _weigh(lists: Lists, one: ConsensusReading) -> Tensor:
     return (logs if lists.log_priors is None else logs + lists.log_priors).log_softmax(1)
 
 
-def _average(lists: Lists, fitted: Consensus) -> Tensor:
-    n_classes = fitted.n_classes
-    votes = lists.add_by_item(_spread(lists.send(fitted.counts), n_classes), n_classes)
-    posterior, _ = _infer(replace(lists, log_priors=None), fitted.parameters)
+def _average(lists: Lists, model: Consensus) -> Tensor:
+    n_classes, there = model.n_classes, _send(lists, model)
+    votes = lists.add_by_item(_spread(there.counts, n_classes), n_classes)
+    posterior, _ = _infer(replace(lists, log_priors=None), there)
     posterior = posterior.view(lists.n_items, n_classes, -1)
     chances = posterior[:, :, 0]
-    if len(fitted.ease) > 1:
-        right = torch.tanh(lists.send(fitted.ease))
+    if len(there.ease) > 1:
+        right = there.ease.tanh()
         unsure = posterior.sum(1) @ (1 - right) / n_classes
         chances = posterior @ right + unsure[:, None]
-    unheard = lists.send(fitted.log_unheard).softmax(0)
-    chances = torch.where((lists.counts > 0)[:, None], chances, unheard)
+    chances[lists.silent] = there.log_unheard.softmax(0)
     if n_classes > 2:
         chances = torch.where(votes == 0, prior.UNHEARD * chances, chances)
         chances = chances / chances.sum(1, keepdim=True)
@@ -235,12 +351,5 @@ def _spread(values: Tensor, n_classes: int) -> Tensor:
     return (values[:, None, None] * unit).reshape(-1, n_classes)
 
 
-def _count_classes(lists: Lists) -> int:
-    """Return how many classes the codes may have; two of -1 and +1."""
-    if bool((lists.codes.abs() <= 1).all()):
-        return 2
-    return max(3, int(lists.codes.view(torch.uint8).max()))
-
-
-def _fetch(*found: Tensor) -> Sums:
+def _fetch(*found: Tensor) -> tuple[Any, ...]:
     return tuple(one.cpu().numpy() for one in found)

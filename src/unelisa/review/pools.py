@@ -93,6 +93,9 @@ class VotesPool:
     seed: int = 0
     promise: tuple[float, float] = (0.05, 0.95)
     share: float | None = None
+    loss: str = "wrong"
+    per: str = "file"
+    weights: Any = None
 
     header = ("item", "label", REVIEWER, CHOSEN, NOTE)
 
@@ -115,7 +118,12 @@ class VotesPool:
     def drawn(self) -> Drawn:
         """The items that are asked about for a certificate."""
         error, _ = self.promise
-        return draw_gold(self.model, self.votes, error, share=self.share, seed=self.seed)
+        return draw_gold(self.model, self.votes, error, seed=self.seed, **self._wanted)
+
+    @property
+    def _wanted(self) -> Any:
+        """What the plan and the draw are made for."""
+        return {"loss": self.loss, "share": self.share, "weights": self.weights}
 
     def list_opinions(self, item: int) -> list[tuple[int, list[str]]]:
         """Return (class, who voted for it) on an item; classes with votes only."""
@@ -168,19 +176,21 @@ class VotesPool:
 
     def _weigh_readings(self, model: Any, chances: Floats, known: Known) -> Floats:
         """Return probabilities over all readings, until there are labels enough to choose."""
-        others = range(1, len(getattr(model, "readings_", ())))
+        others = range(1, getattr(model, "n_readings_", 1))
         if not others or known.n_labels >= LEAST_LABELS:
             return chances
         return mix_chances([chances, *(model.read(k).predict_proba(self.votes) for k in others)])
 
     def _look_at_certificate(self, gold: Any) -> Facts:
         if gold is None:
-            (*_, last) = plan_certification(self.model, self.votes, *self.promise, share=self.share)
+            (*_, last) = plan_certification(self.model, self.votes, *self.promise, **self._wanted)
             words = (
                 f"About {last.answers:,} answers would certify {last.certified:.0%} of the items."
             )
             return {"enough": False, "more": last.answers, "words": words}
-        found = certify(self.model, self.votes, gold, *self.promise, drawn=self.drawn.design)
+        asked: Any = {"loss": self.loss, "per": self.per, "weights": self.weights}
+        design = self.drawn.design
+        found = certify(self.model, self.votes, gold, *self.promise, drawn=design, **asked)
         done = (found.n_certified + found.n_gold) / len(self.items)
         words = f"Certified now: {done:.0%} of the items. {str(found)[:1].upper()}{str(found)[1:]}."
         most = len(self.drawn.places) / len(self.items)

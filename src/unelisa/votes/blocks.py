@@ -95,6 +95,14 @@ class ItemBlocks(ABC):
         """Return the rows of all blocks, one for each item, in the order of the items."""
         return np.asarray(self.visit(Pass(_join_rows, function, parameters, per_item)))
 
+    def compute(self, function: Change, *parameters: Any) -> Any:
+        """Return `function(blocks, *parameters)`; a device has its own where it has a twin."""
+        return function(self, *parameters)
+
+    def near(self, blocks: "ItemBlocks") -> "ItemBlocks":
+        """Return blocks of this process where passes over these run."""
+        return blocks
+
     @property
     def shape(self) -> tuple[int, int]:
         """(items, voters)."""
@@ -143,6 +151,11 @@ class ItemBlocks(ABC):
     def weigh(self, signed: Floats, observed: Floats) -> Floats:
         """Return per item sum_s signed_s f_is + observed_s |f_is|: an abstention adds nothing."""
         return self.concatenate(_apply, signed, observed, weigh_votes)
+
+    def find_silent(self) -> Places:
+        """Return the items without votes."""
+        nothing = np.zeros(self.n_voters)
+        return np.flatnonzero(self.weigh(nothing, nothing + 1) == 0)
 
     def tally(self, x: Floats) -> tuple[Floats, Floats]:
         """Return per voter sum_i x_i f_is and sum_i x_i |f_is|."""

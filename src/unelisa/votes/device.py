@@ -5,7 +5,7 @@ A pass with a twin in torch (`twin_of`) runs on all items at once; sums have a f
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
+from unelisa.votes.ballots import Ballots
 from unelisa.votes.block import Places
 from unelisa.votes.blocks import (
     Array,
@@ -28,6 +29,7 @@ from unelisa.votes.blocks import (
 )
 
 RUN = 2048  # votes of one voter that are added one after another: a device adds runs side by side
+Kept = TypeVar("Kept")
 TWINS: dict[Change, Change] = {}  # a pass, or a change of blocks -> the same on a device
 
 
@@ -50,12 +52,17 @@ class Lists:
     codes: Tensor
     n_voters: int
     log_priors: Tensor | None = None  # items x classes
-    _cells: dict[int, "Cells"] = field(default_factory=dict)
+    # what was found out from the votes once, by its name
+    _kept: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, blocks: ItemBlocks, device: torch.device) -> "Lists":
         """Send the votes of some blocks to a device."""
-        parts = [_send(block, device) for block in blocks]
+        parts, low = [], 0
+        for block in blocks:
+            items, voters, codes = _send(block, device)
+            parts.append((items + low, voters.int(), codes))
+            low += block.n_items
         none = torch.empty(0, dtype=torch.int32, device=device)
         columns = zip(*parts, strict=True) if parts else (none, none, none)
         items, voters, codes = (torch.cat(list(column)) for column in columns)
@@ -83,16 +90,40 @@ class Lists:
         """The item of every vote."""
         return torch.repeat_interleave(self.counts, output_size=len(self.voters))
 
+    def keep(self, name: str, make: Callable[[], Kept]) -> Kept:
+        """Return what is found out from the votes once, whatever is known besides."""
+        if name not in self._kept:
+            self._kept[name] = make()
+        kept: Kept = self._kept[name]
+        return kept
+
+    @property
+    def silent(self) -> Tensor:
+        """The items without votes."""
+        return self.keep("silent", lambda: (self.counts == 0).nonzero()[:, 0])
+
+    @property
+    def most_classes(self) -> int:
+        """How many classes the codes may have; two of -1 and +1."""
+
+        def find() -> int:
+            low, high = (int(end) for end in self.codes.aminmax()) if len(self.codes) else (0, 0)
+            return 2 if low >= -1 and high <= 1 else max(3, int(self.codes.view(torch.uint8).max()))
+
+        return self.keep("classes", find)
+
     def sort(self, n_classes: int) -> "Cells":
         """Return the votes by cell, a voter and a class; sorted once for each number of classes."""
-        if n_classes not in self._cells:
+
+        def sort() -> Cells:
             codes = self.codes > 0 if n_classes == 2 else self.codes.view(torch.uint8) - 1
-            own = self.voters.long() * n_classes + codes
+            own = self.voters * n_classes + codes
             order = torch.sort(own, stable=True).indices
             counts = torch.bincount(own, minlength=self.n_voters * n_classes)
-            starts = _mark_starts(counts)
-            self._cells[n_classes] = Cells(own, self.items[order], starts, n_classes)
-        return self._cells[n_classes]
+            items = self.items.to(_choose_index(self.n_items))[order]
+            return Cells(own, items, _mark_starts(counts), n_classes)
+
+        return self.keep(f"cells of {n_classes}", sort)
 
     def add_by_item(self, rows: Tensor, n_classes: int) -> Tensor:
         """Return per item the sum of the rows of its votes' cells."""
@@ -160,10 +191,25 @@ class DeviceBlocks(ItemBlocks):
         found = None if twin is None else twin(self.lists, *job.per_item, *parameters)
         return self.source.visit(job) if found is None else job.merge([found], self.n_items)
 
+    def compute(self, function: Change, *parameters: Any) -> Any:
+        """Return what the function's twin makes of the votes, or it itself."""
+        twin = TWINS.get(function)
+        return function(self, *parameters) if twin is None else twin(self.lists, *parameters)
+
+    def near(self, blocks: ItemBlocks) -> ItemBlocks:
+        """Return blocks of this process, with their votes on the device too."""
+        return DeviceBlocks(blocks, Lists.of(blocks, self.lists.device))
+
+    def find_silent(self) -> Places:
+        """Return the items without votes."""
+        return np.asarray(self.lists.silent.cpu().numpy())
+
     def view(self, change: Change, *parameters: Any, per_item: Sequence[Array] = ()) -> ItemBlocks:
         """Return changed blocks; on the device too, if the change has a twin."""
         twin, view = TWINS.get(change), View(self, change, parameters, per_item)
-        return DeviceBlocks(view, twin(self.lists, *per_item, *parameters)) if twin else view
+        if twin is None:
+            return view
+        return DeviceBlocks(view, twin(self.lists, *per_item, *parameters)).using(self.n_threads)
 
     def rearrange(self, columns: Places, side: int = 1) -> ItemBlocks:
         """Return the votes of these voters as columns, each at most once."""
@@ -181,7 +227,7 @@ class DeviceBlocks(ItemBlocks):
             voters=voters[kept],
             codes=self.lists.codes[kept] * side,
             n_voters=len(columns),
-            _cells={},
+            _kept={},
         )
         return DeviceBlocks(self.source.rearrange(columns, side), lists)
 
@@ -218,7 +264,13 @@ class DeviceBlocks(ItemBlocks):
 def _add(rows: Tensor, index: Tensor, starts: Tensor) -> Tensor:
     if not len(index):
         return torch.zeros((len(starts) - 1, rows.shape[1]), dtype=rows.dtype, device=rows.device)
+    kind = _choose_index(len(index))
+    index, starts = index.to(kind), starts.to(kind)
     return embedding_bag(index, rows, starts, mode="sum", include_last_offset=True)
+
+
+def _choose_index(most: int) -> torch.dtype:
+    return torch.int32 if most < 1 << 31 else torch.int64
 
 
 def _mark_starts(counts: Tensor) -> Tensor:
@@ -229,7 +281,11 @@ def _send(block: Any, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
     if isinstance(block.votes, SparseVotes):
         held = block.votes.items, np.diff(block.votes.starts), block.votes.votes
         items, counts, codes = (torch.as_tensor(np.array(one), device=device) for one in held)
-        return items + block.start, torch.repeat_interleave(counts), codes
+        return items.long(), torch.repeat_interleave(counts), codes
+    if isinstance(block, Ballots):
+        lists: list[Array] = [block.items, block.voters, block.votes]
+        items, voters, codes = (torch.as_tensor(one, device=device) for one in lists)
+        return items, voters, codes
     table = torch.as_tensor(np.array(block.votes.T), device=device)
     voters, items = table.nonzero(as_tuple=True)
-    return items + block.start, voters, table[voters, items]
+    return items, voters, table[voters, items]

@@ -6,12 +6,6 @@ import pytest
 from unelisa import LatentIsing, Votes
 from unelisa.analysis.judged import Judged
 from unelisa.analysis.suggestions import advice
-from unelisa.analysis.suggestions.advice import (
-    count_for_accuracy,
-    count_labels,
-    find_smaller_panel,
-    rank_silent,
-)
 
 pytestmark = pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
 
@@ -30,10 +24,10 @@ def panel():
     return votes, LatentIsing().fit(votes)
 
 
-def test_copies_and_guessers_go_first_and_the_labels_stay(panel):
+def test_a_smaller_panel_drops_copies_and_guessers_within_bounds(panel, monkeypatch):
     votes, model = panel
-    assert set(rank_silent(model, votes)[:3]) == {4, 5, 6}
-    found = find_smaller_panel(model, votes)
+    assert set(advice.rank_silent(model, votes)[:3]) == {4, 5, 6}
+    found = advice.find_smaller_panel(model, votes)
     assert {"v5"} < set(found.dropped)
     assert {"v4", "v6"} & set(found.dropped)
     assert set(found.dropped) | set(found.kept) == set(votes.voters)
@@ -42,29 +36,22 @@ def test_copies_and_guessers_go_first_and_the_labels_stay(panel):
     labels = LatentIsing().fit(rest).predict(rest)
     assert found.labels_kept == pytest.approx(np.mean(labels == model.predict(votes)))
     assert found.labels_kept >= advice.SAME_LABELS
+    monkeypatch.setattr(advice, "MOST_FITS", 1)
+    monkeypatch.setattr(advice, "MOST_VOTES", 7 * 200)
+    found = advice.find_smaller_panel(model, votes, {0: 1, 299: -1})
+    assert found.items == 200
+    assert found.dropped == []
 
 
-def test_judges_who_are_all_needed_stay():
+def test_judges_who_are_all_needed_stay_and_noise_has_an_answer_too():
     votes = make_votes((0.8, 0.75, 0.75, 0.7, 0.7))
-    found = find_smaller_panel(LatentIsing().fit(votes), votes)
+    found = advice.find_smaller_panel(LatentIsing().fit(votes), votes)
     assert found.dropped == []
     assert (found.labels_kept, found.accuracy_change) == (1.0, 0.0)
-
-
-def test_votes_that_carry_no_truth_have_an_answer_too():
     noise = Votes.of(np.random.default_rng(0).choice([-1, 1], (200, 5)))
     model = LatentIsing().fit(noise)
     assert model.expected_accuracy_ is None
-    assert find_smaller_panel(model, noise).accuracy_change == 0.0
-
-
-def test_fits_and_votes_are_bounded(panel, monkeypatch):
-    votes, model = panel
-    monkeypatch.setattr(advice, "MOST_FITS", 1)
-    monkeypatch.setattr(advice, "MOST_VOTES", 7 * 200)
-    found = find_smaller_panel(model, votes, {0: 1, 299: -1})
-    assert found.items == 200
-    assert found.dropped == []
+    assert advice.find_smaller_panel(model, noise).accuracy_change == 0.0
 
 
 def vote(leader, accuracy, rng):
@@ -77,41 +64,32 @@ def fit(columns):
     return model, Judged.of(model, votes)
 
 
-def test_a_trusted_panel_needs_none():
+def test_panels_need_labels_to_tell_their_accuracy_or_their_reading():
     rng = np.random.default_rng(0)
     truth = rng.choice([-1, 1], 400)
     model, judged = fit([vote(truth, p, rng) for p in (0.9, 0.85, 0.8, 0.8, 0.75)])
     assert model.reliable_
-    assert count_labels(model, judged) is None
-
-
-def test_two_judges_need_as_many_as_tell_their_accuracy():
+    assert advice.count_labels(model, judged) is None
     rng = np.random.default_rng(0)
     truth = rng.choice([-1, 1], 5000)
     model, judged = fit([vote(truth, p, rng) for p in (0.8, 0.8)])
-    needed = count_labels(model, judged)
+    needed = advice.count_labels(model, judged)
     assert (needed["settles"], needed["among"]) == ("accuracy", 5000)
     assert model.expected_accuracy_interval_ is None
     infinite = 1.96**2 * 0.5**2 / 0.05**2
     assert needed["n"] == pytest.approx(infinite / (1 + (infinite - 1) / 5000), abs=1.5)
-
-
-def test_the_labels_tell_the_accuracy_within_five_points():
     rng = np.random.default_rng(0)
-    n = count_for_accuracy(0.7, 2000)
+    n = advice.count_for_accuracy(0.7, 2000)
     right = rng.random(2000) < 0.7
     found = [rng.choice(right, n, replace=False).mean() for _ in range(400)]
     assert np.mean(np.abs(found - right.mean()) <= 0.05) == pytest.approx(0.95, abs=0.03)
-
-
-def test_two_readings_are_decided_by_so_many_labels_of_random_items():
     rng = np.random.default_rng(1)
     truth = rng.choice([-1, 1], 1000)
     shared = vote(truth, 0.55, rng)
     columns = [vote(truth, 0.8, rng) for _ in range(6)]
     model, judged = fit([*columns, *(vote(shared, 0.98, rng) for _ in range(6))])
     assert model.two_readings_
-    needed = count_labels(model, judged)
+    needed = advice.count_labels(model, judged)
     assert (needed["settles"], needed["among"]) == ("readings", 1000)
     assert 10 <= needed["n"] <= 60
     chosen = rng.choice(1000, needed["n"], replace=False)

@@ -24,7 +24,7 @@ from unelisa.latent import consensus
 from unelisa.votes.ballots import list_ballots, take_ballots
 
 
-def test_answers_are_distributions_and_more_telling_the_more_a_voter_counts(copied):
+def test_answers_are_distributions_of_the_models_own_coins(copied):
     model, _ = copied
     panel = build_panel(model)
     np.testing.assert_allclose(panel.answers.sum(axis=1), 1)
@@ -36,6 +36,15 @@ def test_answers_are_distributions_and_more_telling_the_more_a_voter_counts(copi
     telling = (panel.answers.max(axis=2) - panel.answers.min(axis=2)).mean(axis=1)
     assert telling[[0, 7, 8]].max() < telling[np.arange(1, 7)].min()
     assert (np.argsort(telling[1:7]) == np.argsort(weights[1:7])).all()
+    votes = simulate_votes(random_state=0).votes
+    for model in (fit(DawidSkene(), draw_crowd()), fit(LatentIsing("edges"), votes)):
+        np.testing.assert_allclose(build_panel(model).answers[:, 1].T, model.coins_)
+    with pytest.raises(ModelError, match="found MajorityVote"):
+        build_panel(MajorityVote().fit([[1, -1, 1], [1, 1, -1], [-1, 1, 1]]))
+    votes = draw_crowd(missing=0.2)
+    again = Votes(votes.blocks.rearrange(np.array([*range(9), 2, 2])), votes.items,
+                  np.array([*NAMES, "c1", "c2"]), votes.classes)  # fmt: skip
+    assert build_panel(fit(LatentIsing(), again)).known.tolist() == [True] * 9 + [False] * 2
 
 
 @pytest.mark.parametrize("turn", [False, True])
@@ -55,24 +64,6 @@ def test_classes_of_states_are_those_that_the_model_believes(copied, turn):
         same = np.array([len(set(votes.values[i]) - {0}) == 3 for i in range(50)])
         assert same.any()
         np.testing.assert_allclose(found[same], expected[same])
-
-
-def test_of_exact_copies_the_first_is_asked():
-    votes = draw_crowd(missing=0.2)
-    again = Votes(votes.blocks.rearrange(np.array([*range(9), 2, 2])), votes.items,
-                  np.array([*NAMES, "c1", "c2"]), votes.classes)  # fmt: skip
-    assert build_panel(fit(LatentIsing(), again)).known.tolist() == [True] * 9 + [False] * 2
-
-
-def test_voters_of_dawid_skene_and_of_a_graph_answer_by_their_coins():
-    votes = simulate_votes(random_state=0).votes
-    for model in (fit(DawidSkene(), draw_crowd()), fit(LatentIsing("edges"), votes)):
-        np.testing.assert_allclose(build_panel(model).answers[:, 1].T, model.coins_)
-
-
-def test_models_without_probabilities_of_votes_are_refused():
-    with pytest.raises(ModelError, match="found MajorityVote"):
-        build_panel(MajorityVote().fit([[1, -1, 1], [1, 1, -1], [-1, 1, 1]]))
 
 
 ITEMS = np.arange(12)
@@ -96,22 +87,23 @@ def enumerate_joint(panel, ballots, chances, item, voter):
     return joint
 
 
-def test_expected_votes_are_those_of_an_enumeration(copied):
+def test_expected_votes_and_chances_are_those_of_an_enumeration(copied):
     model, votes = copied
     panel, ballots, mass = believe(model, votes)
     found, chances = expect_votes(panel, mass), model.predict_proba(votes)
     for item, voter in zip(*np.nonzero(votes.values[:6] == 0), strict=True):
         expected = enumerate_joint(panel, ballots, chances, item, voter)
         np.testing.assert_allclose(found[item, voter], expected, atol=1e-12)
-
-
-def test_chances_are_those_of_the_model(copied):
-    model, votes = copied
     panel, _, mass = believe(model, votes)
     expected = model.predict_proba(votes)[ITEMS]
     np.testing.assert_allclose(mass.sum(axis=1), expected, atol=1e-12)
     summed = expect_votes(panel, mass).sum(axis=2)
     np.testing.assert_allclose(summed, np.repeat(expected[:, None], len(NAMES), 1), atol=1e-12)
+    _, _, mass = believe(model, votes)
+    n_classes = mass.shape[2]
+    after = await_label(mass, np.eye(n_classes)).sum(axis=1)
+    after = after.reshape(len(ITEMS), n_classes, n_classes)
+    np.testing.assert_allclose(after, mass.sum(axis=1)[:, :, None] * np.eye(n_classes))
 
 
 @pytest.mark.parametrize("voter", ["b", "a1"], ids=["alone", "relative"])
@@ -124,15 +116,6 @@ def test_a_vote_that_is_awaited_leads_to_the_cases_that_were_expected(copied, vo
     chances = after.sum(axis=1)
     np.testing.assert_allclose(chances, expected.reshape(chances.shape), atol=1e-12)
     assert await_vote(panel, after, NAMES.index("a2")).sum() == pytest.approx(len(ITEMS))
-
-
-def test_a_label_that_is_awaited_leads_to_certainty(copied):
-    model, votes = copied
-    _, _, mass = believe(model, votes)
-    n_classes = mass.shape[2]
-    after = await_label(mass, np.eye(n_classes)).sum(axis=1)
-    after = after.reshape(len(ITEMS), n_classes, n_classes)
-    np.testing.assert_allclose(after, mass.sum(axis=1)[:, :, None] * np.eye(n_classes))
 
 
 @pytest.mark.parametrize("voter", [1, 7], ids=["alone", "relative"])
@@ -204,18 +187,15 @@ def test_no_gain_is_negative_and_none_exceeds_its_bound(copied, criterion):
     assert bound.max() < 1
 
 
-def test_a_relative_adds_as_much_less_as_it_counts_less(copied):
-    model, votes = copied
-    panel, _, belief = believe(model, votes, MANY)
-    gains = measure_gains(panel, belief, "log_loss").mean(axis=0)
-    assert gains[[0, 7, 8]].max() < 0.5 * gains[1:7].min()
-    assert gains[[0, 7, 8]].min() > 0
-
-
-def test_a_perfect_label_gains_all_that_is_missing():
+def test_labels_and_relatives_gain_what_they_add(copied):
     chances = np.array([[0.7, 0.2, 0.1], [1.0, 0.0, 0.0]])
     np.testing.assert_allclose(measure_label_gains(chances, np.eye(3), "errors"), [0.3, 0.0])
     found = measure_label_gains(chances, np.eye(3), "log_loss")
     np.testing.assert_allclose(found, -measure_knowledge(chances), atol=1e-12)
     guess = np.full((3, 3), 1 / 3)
     np.testing.assert_allclose(measure_label_gains(chances, guess, "log_loss"), 0, atol=1e-12)
+    model, votes = copied
+    panel, _, belief = believe(model, votes, MANY)
+    gains = measure_gains(panel, belief, "log_loss").mean(axis=0)
+    assert gains[[0, 7, 8]].max() < 0.5 * gains[1:7].min()
+    assert gains[[0, 7, 8]].min() > 0

@@ -79,7 +79,7 @@ def test_charts_correct_a_judge_that_is_wrong():
     rng = np.random.default_rng(0)
     case = rng.random(4000) < 0.3
     flags = (rng.random(4000) < np.where(case, 0.7, 0.2))[:, None]
-    wrong = Judges(np.arange(4000), np.full((6, 4000), 0.9), 0.0)
+    wrong = Judges(np.arange(4000), np.full((6, 4000), 0.9))
     charts = {int(i): int(case[i]) for i in rng.choice(4000, 400, replace=False)}
     truth = measure(case[None].astype(float), flags)[0]
     before = estimate_figures(wrong, flags, 0.95)

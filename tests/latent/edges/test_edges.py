@@ -48,27 +48,24 @@ def test_departures_from_the_paper_are_tolerated(departure):
     )
 
 
-def test_biases_are_recovered():
+def test_biases_are_recovered_and_a_graph_without_truth_supports_none():
     simulated = simulate_votes(
         20, 6, "medium", n_items=2000, voter_fields=0.5, field=0.4, random_state=2
     )
     found = fit(simulated.votes.values)
     assert np.corrcoef(found.biases, simulated.model.fields[1:])[0, 1] > 0.8
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_pure_noise_does_not_support_a_truth(seed):
-    values = np.random.default_rng(seed).choice([-1, 1], size=(600, 20))
-    assert fit(values).gain <= 20
-
-
-def test_a_graph_without_truth_does_not_support_one():
     edges = np.zeros((21, 21))
     for s in range(20):
         t = (s + 1) % 20
         edges[s + 1, t + 1] = edges[t + 1, s + 1] = 0.6 if s % 2 else -0.6
     states = sample_ising(Ising(0.0, edges), 1000, random_state=0).states
     assert fit(states[:, 1:]).gain <= 20
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_pure_noise_does_not_support_a_truth(seed):
+    values = np.random.default_rng(seed).choice([-1, 1], size=(600, 20))
+    assert fit(values).gain <= 20
 
 
 def test_where_experts_cannot_be_told_all_weights_count(monkeypatch):
@@ -82,35 +79,29 @@ def test_where_experts_cannot_be_told_all_weights_count(monkeypatch):
     assert np.abs(fit(values).weights).sum() < np.abs(found.weights).sum()
 
 
-def test_the_same_votes_give_the_same_bits():
-    values = np.asarray(simulate_votes(15, 5, "low", n_items=2600, random_state=3).votes.values)
-    one, two = fit(values), fit(values)
-    for a, b in zip(one[:-1], two[:-1], strict=True):
-        assert np.array_equal(a, b)
-    assert [start.cost for start in one.starts] == [start.cost for start in two.starts]
-
-
-def test_flipping_all_votes_flips_signs_only():
+def test_flipping_all_votes_flips_signs_only_and_a_prior_moves_the_truth():
     values = np.asarray(simulate_votes(15, 5, "high", n_items=500, random_state=4).votes.values)
     one, two = fit(values), fit(-values)
     assert np.allclose(np.abs(one.weights), np.abs(two.weights), atol=1e-3)
     assert np.allclose(one.edges, two.edges, atol=1e-3)
-
-
-def test_starts_are_listed_from_the_cheapest():
-    starts = fit(simulate_votes(15, 5, "medium", n_items=500, random_state=5).votes.values).starts
-    assert starts[0].agreement == 1.0
-    costs = [start.cost for start in starts]
-    assert costs == sorted(costs)
-    assert all(0.5 <= start.agreement <= 1 for start in starts)
-
-
-def test_a_prior_moves_the_truth_to_its_side():
     simulated = simulate_votes(15, 5, "medium", n_items=500, random_state=6)
     values = np.asarray(simulated.votes.values)
     found = fit(values, prior_odds=4.0 * simulated.truth)
     signs = np.sign(found.weights[simulated.experts])
     assert np.array_equal(signs, np.sign(simulated.model.edges[0, 1:][simulated.experts]))
+
+
+def test_starts_are_listed_from_the_cheapest_and_the_same_votes_give_the_same_bits():
+    starts = fit(simulate_votes(15, 5, "medium", n_items=500, random_state=5).votes.values).starts
+    assert starts[0].agreement == 1.0
+    costs = [start.cost for start in starts]
+    assert costs == sorted(costs)
+    assert all(0.5 <= start.agreement <= 1 for start in starts)
+    values = np.asarray(simulate_votes(15, 5, "low", n_items=2600, random_state=3).votes.values)
+    one, two = fit(values), fit(values)
+    for a, b in zip(one[:-1], two[:-1], strict=True):
+        assert np.array_equal(a, b)
+    assert [start.cost for start in one.starts] == [start.cost for start in two.starts]
 
 
 def degenerate():

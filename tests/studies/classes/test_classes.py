@@ -5,21 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from studies.classes.page import render_classes
+from studies.classes import runs
 from studies.classes.peers import ask_crowd_kit, read_stored
-from studies.classes.runs import (
-    LIFTED,
-    OURS,
-    PEERS,
-    SHARE,
-    STORED,
-    VARIANTS,
-    collect_classes,
-    list_tasks,
-    make_row,
-    run_classes,
-    run_share,
-)
 from studies.records import read_lines
 from unelisa.aggregators import AGGREGATORS, DawidSkene, MajorityVote
 from unelisa.analysis.comparison import compare_methods
@@ -45,33 +32,33 @@ TABLE = (
 
 @pytest.fixture
 def tasks():
-    return list_tasks(["majority-vote", "dawid-skene", SHARE])
+    return runs.list_tasks(["majority-vote", "dawid-skene", runs.SHARE])
 
 
 def test_every_method_of_ours_that_takes_the_classes_is_run():
-    names = list_tasks(peers=False)
+    names = runs.list_tasks(peers=False)
     taken = [name for name, cls in AGGREGATORS.items() if cls.takes.any_class]
     assert [name for name in names if name in AGGREGATORS] == taken
-    assert {LIFTED, SHARE} <= set(names)
+    assert {runs.LIFTED, runs.SHARE} <= set(names)
     with pytest.raises(ModelError, match="there is no method 'guess'"):
-        list_tasks(["guess"])
+        runs.list_tasks(["guess"])
 
 
 def test_rows_are_those_of_the_comparison(known, tmp_path, tasks):
-    run_classes({"toy": lambda: known}, tmp_path, tasks)
+    runs.run_classes({"toy": lambda: known}, tmp_path, tasks)
     rows = {row["method"]: row for row in read_lines(tmp_path / "rows.jsonl")}
     scored = known.scored_votes()
     expected = next(
         compare_methods(known.votes, known.scored_signs(), ["dawid-skene"], scored=scored)
     )
-    assert rows["dawid-skene"]["kind"] == OURS
+    assert rows["dawid-skene"]["kind"] == runs.OURS
     for figure, value in rows["dawid-skene"]["figures"].items():
         assert value == pytest.approx(getattr(expected, figure), abs=1e-5)
     assert "log_loss" not in rows["majority-vote"]["figures"]
 
 
 def test_the_share_of_votes_scores_by_hand(known):
-    row = run_share(known, "toy")
+    row = runs.run_share(known, "toy")
     values, truth = known.scored_votes().values, known.scored_signs()
     right = [
         (np.sum(v == t) + 1) / (np.count_nonzero(v) + 3) for v, t in zip(values, truth, strict=True)
@@ -81,68 +68,17 @@ def test_the_share_of_votes_scores_by_hand(known):
 
 def test_the_archive_joins_old_rows_new_ones_and_stored_scores(known, tmp_path, tasks):
     (tmp_path / "peers.csv").write_text(TABLE)
-    run_classes({"toy": lambda: known}, tmp_path, tasks)
-    archive = collect_classes(tmp_path, [tmp_path / "peers.csv"])
+    runs.run_classes({"toy": lambda: known}, tmp_path, tasks)
+    archive = runs.collect_classes(tmp_path, [tmp_path / "peers.csv"])
     assert [facts["set"] for facts in archive["sets"]] == ["toy"]
-    assert {row["method"] for row in archive["rows"] if row["kind"] == STORED} == {"EBCC"}
+    assert {row["method"] for row in archive["rows"] if row["kind"] == runs.STORED} == {"EBCC"}
     with (tmp_path / "rows.jsonl").open("a") as file:
-        own = make_row(("toy", "crowd-kit EBCC", PEERS), {"accuracy": 0.5})
+        own = runs.make_row(("toy", "crowd-kit EBCC", runs.PEERS), {"accuracy": 0.5})
         file.write(json.dumps(own) + "\n")
-    both = collect_classes(tmp_path, [tmp_path / "peers.csv"], archive)
-    assert not any(row["kind"] == STORED for row in both["rows"])
-    again = collect_classes(tmp_path / "empty", [tmp_path / "none.csv"], archive)
+    both = runs.collect_classes(tmp_path, [tmp_path / "peers.csv"], archive)
+    assert not any(row["kind"] == runs.STORED for row in both["rows"])
+    again = runs.collect_classes(tmp_path / "empty", [tmp_path / "none.csv"], archive)
     assert again == archive
-
-
-def row(name, method, kind, accuracy, note="", **more):
-    figures = {} if accuracy is None else {"accuracy": accuracy, "log_loss": 1 - accuracy, **more}
-    return make_row((name, method, kind), figures, 0.5, note)
-
-
-@pytest.fixture(scope="module")
-def page():
-    sets = [
-        {
-            "set": name,
-            "classes": 3,
-            "ordered": name == "b",
-            "items": 9,
-            "labeled": 5,
-            "voters": 4,
-            "votes": 20,
-        }
-        for name in "ab"
-    ]
-    rows = [
-        row("a", "dawid-skene", OURS, 0.6),
-        row("b", "dawid-skene", OURS, 0.8, mean_absolute_error=0.25),
-        row("a", SHARE, VARIANTS, 0.99),
-        row("b", SHARE, VARIANTS, 0.99, mean_absolute_error=0.01),
-        row("a", "crowd-kit GLAD", PEERS, 0.5, "version 1"),
-        row("b", "crowd-kit GLAD", PEERS, 0.7, "version 1", mean_absolute_error=0.5),
-        row("a", "EBCC", STORED, 0.65, "best of 40"),
-        row("b", "EBCC", STORED, None, "not run (time)"),
-    ]
-    return render_classes({"sets": sets, "rows": rows})
-
-
-def lines(page, heading):
-    return page.split(f"{heading}\n")[1].split("\n#")[0].splitlines()
-
-
-def test_means_are_over_all_sets_and_errors_in_steps_over_ordered_ones(page):
-    table = [line for line in lines(page, "## Means over the sets") if line.startswith("|")]
-    assert table[0] == "| method | accuracy | log loss | MAE |"
-    assert "| **dawid-skene** | **.700** | **.300** | **.250** |" in table
-    assert f"| {SHARE} | .990 | .010 | .010 |" in table  # shown, not ranked
-    assert "| crowd-kit GLAD | .600 | .400 | .500 |" in table
-    assert "| *EBCC* | – | – | – |" in table  # noqa: RUF001
-
-
-def test_ours_stand_beside_the_best_of_each_set(page):
-    table = lines(page, "## Accuracy, set by set")
-    assert "| a | – | .600 | – | *EBCC* .650 |" in table  # noqa: RUF001
-    assert "| b | – | .800 | – | **dawid-skene** .800 |" in table  # noqa: RUF001
 
 
 def test_crowd_kit_is_asked_about_every_item(known):
@@ -159,7 +95,7 @@ def test_crowd_kit_is_asked_about_every_item(known):
     assert weighted.sum(axis=1) == pytest.approx(1)
 
 
-def test_stored_scores_are_read(tmp_path):
+def test_stored_scores_and_refusals_are_rows(tmp_path, known, monkeypatch):
     file = tmp_path / "peers.csv"
     assert read_stored(file) == []
     file.write_text(
@@ -170,12 +106,10 @@ def test_stored_scores_are_read(tmp_path):
     assert first["figures"] == {"accuracy": 0.8, "balanced_accuracy": 0.7, "macro_f1": 0.6}
     assert (first["seconds"], second["seconds"], second["figures"]) == (1.5, None, {})
 
-
-def test_a_method_that_refuses_has_an_empty_row(known, tmp_path, monkeypatch):
     def refuse(self, X, y=None):
         raise ModelError("not these votes")
 
     monkeypatch.setattr(DawidSkene, "fit", refuse)
-    run_classes({"toy": lambda: known}, tmp_path, list_tasks(["dawid-skene"]))
+    runs.run_classes({"toy": lambda: known}, tmp_path, runs.list_tasks(["dawid-skene"]))
     row = read_lines(tmp_path / "rows.jsonl")[0]
     assert (row["figures"], row["note"]) == ({}, "refused: not these votes")

@@ -16,22 +16,6 @@ import pytest
 from studies.paper import trials
 from studies.paper.cells import CELLS, PUBLISHED, Trial, find_cell, list_trials, seed_trial
 from studies.paper.tables import tabulate_study
-from studies.paper.trials import (
-    COLUMNS,
-    FIRST_TRIALS,
-    LABELS,
-    METHODS,
-    Answer,
-    Drawn,
-    draw_trial,
-    missing_methods,
-    read_results,
-    run_trial,
-    run_trials,
-    run_unelisa,
-    score_answer,
-    stamp_trial,
-)
 from unelisa.aggregators import UnElisa
 from unelisa.errors import ExpertsWarning, ModelError
 from unelisa.votes import Votes
@@ -76,13 +60,13 @@ CHEAP = ("majority-vote", "oracle")
 
 @pytest.fixture(scope="module")
 def record():
-    return run_trial(Trial(SMALL, 3))
+    return trials.run_trial(Trial(SMALL, 3))
 
 
 def test_a_trial_scores_every_method(record):
-    assert tuple(record["scores"]) == COLUMNS
-    assert set(COLUMNS) <= set(LABELS)
-    assert set(record["seconds"]) == {"sampler", *METHODS}
+    assert tuple(record["scores"]) == trials.COLUMNS
+    assert set(trials.COLUMNS) <= set(trials.LABELS)
+    assert set(record["seconds"]) == {"sampler", *trials.METHODS}
     assert record["scores"]["oracle"]["accuracy"] > 0.97
     for name in ("unelisa-bayes", "unelisa-intercepts"):
         assert record["scores"][name]["hit_rate"] == 1.0
@@ -93,51 +77,54 @@ def test_a_trial_scores_every_method(record):
     assert json.loads(json.dumps(record, allow_nan=False)) == record
 
 
-def test_both_rules_rest_on_one_selection_and_equal_the_estimators():
+def test_trials_score_every_method_and_both_rules_alike():
     trial = Trial(SMALL, 4)
-    drawn, seed = draw_trial(trial), seed_trial(trial).methods
-    answers = run_unelisa(drawn, seed)
+    drawn, seed = trials.draw_trial(trial), seed_trial(trial).methods
+    answers = trials.run_unelisa(drawn, seed)
     for rule, column in (("bayes", "unelisa-bayes"), ("majority", "unelisa-amv")):
         model = UnElisa(rule=rule, random_state=seed).fit(drawn.votes)
         assert np.array_equal(answers[column].experts, model.experts_)
         assert np.array_equal(answers[column].scores, model.decision_function(drawn.votes))
-
-
-def test_without_experts_both_rules_are_majority_vote():
     rng = np.random.default_rng(0)
     values = rng.choice(np.array([-1, 1], dtype=np.int8), (200, 6))
-    model = draw_trial(Trial(SMALL, 0)).model
-    drawn = Drawn(Votes.of(values, coding="pm1"), values[:, 0], model, 0)
+    model = trials.draw_trial(Trial(SMALL, 0)).model
+    drawn = trials.Drawn(Votes.of(values, coding="pm1"), values[:, 0], model, 0)
     with pytest.warns(ExpertsWarning):
-        answers = run_unelisa(drawn, 0)
+        answers = trials.run_unelisa(drawn, 0)
     for answer in answers.values():
         assert np.array_equal(np.sign(answer.scores), np.sign(values.sum(axis=1)))
-    assert score_answer(answers["unelisa-amv"], drawn)["precision"] is None
-    assert score_answer(answers["unelisa-amv"], drawn)["hit_rate"] == 0.0
-    ties = Answer(np.zeros(drawn.votes.n_items))
-    assert score_answer(ties, drawn) == {"accuracy": 0.5}
+    assert trials.score_answer(answers["unelisa-amv"], drawn)["precision"] is None
+    assert trials.score_answer(answers["unelisa-amv"], drawn)["hit_rate"] == 0.0
+    ties = trials.Answer(np.zeros(drawn.votes.n_items))
+    assert trials.score_answer(ties, drawn) == {"accuracy": 0.5}
 
 
 def test_the_samplers_share_graphs_and_only_one_of_them_mixes():
     stuck, mixed = (
-        draw_trial(Trial(find_cell("high-49-quarter"), 0, s)) for s in ("paper", "mixed")
+        trials.draw_trial(Trial(find_cell("high-49-quarter"), 0, s)) for s in ("paper", "mixed")
     )
     assert np.array_equal(stuck.model.edges, mixed.model.edges)
     assert stuck.flips < 0.1 * stuck.votes.n_items
     assert mixed.flips > 0.4 * mixed.votes.n_items
 
 
-def test_a_trial_lacks_what_it_should_have_and_has_not():
-    first, late = Trial(CELLS[0], 0), Trial(CELLS[0], FIRST_TRIALS["latent-ising"])
+def test_a_trial_lacks_what_joined_later(path):
+    first, late = Trial(CELLS[0], 0), Trial(CELLS[0], trials.FIRST_TRIALS["latent-ising"])
     names = ("latent-ising", "oracle")
-    assert missing_methods(first, None, names) == names
-    assert missing_methods(late, None, names) == ("oracle",)
+    assert trials.missing_methods(first, None, names) == names
+    assert trials.missing_methods(late, None, names) == ("oracle",)
     record = {"seconds": {"oracle": 1, "latent-ising": 1}}
-    made = record | {"code": stamp_trial(record)}
-    assert missing_methods(first, made, names) == ()
+    made = record | {"code": trials.stamp_trial(record)}
+    assert trials.missing_methods(first, made, names) == ()
     made["code"]["latent-ising"] = "of other code"
-    assert missing_methods(first, made, names) == ("latent-ising",)
-    assert missing_methods(first, record, names) == names  # nobody knows which code
+    assert trials.missing_methods(first, made, names) == ("latent-ising",)
+    assert trials.missing_methods(first, record, names) == names  # nobody knows which code
+    first = trials.run_trials(EIGHT[:2], path, CHEAP[:1])
+    both = trials.run_trials(EIGHT[:2], path, CHEAP)
+    assert path.read_text().count("\n") == 4
+    for trial in EIGHT[:2]:
+        assert set(both[trial]["scores"]) == set(CHEAP)
+        assert both[trial]["scores"][CHEAP[0]] == first[trial]["scores"][CHEAP[0]]
 
 
 @pytest.fixture
@@ -149,7 +136,7 @@ def path(tmp_path):
 def whole(tmp_path_factory):
     """Eight trials of two cells, run without a break."""
     path = tmp_path_factory.mktemp("whole") / "paper-half.jsonl"
-    return run_trials(EIGHT, path, CHEAP), path
+    return trials.run_trials(EIGHT, path, CHEAP), path
 
 
 def table_of(records):
@@ -157,31 +144,19 @@ def table_of(records):
     return json.dumps({key: table[key] for key in table if key != "seconds"})
 
 
-def test_every_trial_is_a_line_and_is_not_run_again(whole, path, monkeypatch):
+def test_every_trial_is_a_line_and_other_lines_are_refused(whole, path, monkeypatch):
     records, written = whole
     assert written.read_text().count("\n") == 8
     assert list(records) == EIGHT
     path.write_bytes(written.read_bytes() * 2)  # a trial written twice counts once
     monkeypatch.setattr(trials, "run_trial", lambda *_: pytest.fail("ran again"))
     calls = []
-    assert run_trials(EIGHT, path, CHEAP, done=calls.append) == records
+    assert trials.run_trials(EIGHT, path, CHEAP, done=calls.append) == records
     assert calls == [8]
-
-
-def test_other_lines_are_refused_with_their_number(whole, path):
     for stranger in (b"{}\n", b"[1]\n", b'{"cell": "high-25-log", "trial": 1}\n'):
         path.write_bytes(whole[1].read_bytes() + stranger)
         with pytest.raises(ModelError, match="line 9 of paper-half.jsonl is not a trial"):
-            read_results(path)
-
-
-def test_a_method_that_joins_later_adds_its_scores(path):
-    first = run_trials(EIGHT[:2], path, CHEAP[:1])
-    both = run_trials(EIGHT[:2], path, CHEAP)
-    assert path.read_text().count("\n") == 4
-    for trial in EIGHT[:2]:
-        assert set(both[trial]["scores"]) == set(CHEAP)
-        assert both[trial]["scores"][CHEAP[0]] == first[trial]["scores"][CHEAP[0]]
+            trials.read_results(path)
 
 
 SLOWLY = """
@@ -209,10 +184,10 @@ def test_kill_9_in_the_middle_changes_nothing(path, whole):
         time.sleep(0.01)
     os.kill(child.pid, signal.SIGKILL)
     child.wait()
-    assert 2 <= len(read_results(path)) < 8
+    assert 2 <= len(trials.read_results(path)) < 8
     path.write_bytes(path.read_bytes() + b'{"cell": "high-25-l')  # as if torn within a line
     calls = []
-    done = run_trials(EIGHT, path, CHEAP, n_jobs=2, done=calls.append)
+    done = trials.run_trials(EIGHT, path, CHEAP, n_jobs=2, done=calls.append)
     assert table_of(done) == table_of(whole[0])
     assert path.read_bytes().count(b"\n") == 8
     assert sum(calls) == 8

@@ -1,7 +1,6 @@
 """The paper's tables: as data, on the page and on the screen."""
 
 import math
-import re
 from copy import deepcopy
 from io import StringIO
 
@@ -9,18 +8,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from studies.paper import tables
 from studies.paper.cells import CELLS, PUBLISHED, Trial, find_cells, list_trials
 from studies.paper.differences import REASONS, explain_differences, share_reversed
-from studies.paper.page import _show_mixing, render_page, show_intercepts, show_latent
-from studies.paper.tables import (
-    collect_archive,
-    find_figure,
-    find_study,
-    mean_errors,
-    summarize,
-    tabulate_cell,
-    tabulate_study,
-)
 from studies.paper.trials import FIRST_TRIALS, results_path
 from studies.records import open_results
 from studies.screens import show_errors, study_tables
@@ -33,12 +23,14 @@ def results(make_record):
     return {trial: make_record(trial, accuracy=(0.8, 0.9)[trial.number]) for trial in trials}
 
 
-def test_means_errors_and_quantiles():
+def test_means_errors_and_quantiles_of_several_trials_or_one():
     values = np.array([0.2, 0.4, 0.9])
-    figure = summarize(values, 0.5)
+    figure = tables.summarize(values, 0.5)
     assert figure["mean"] == 0.5
     assert figure["standard_error"] == round(values.std(ddof=1) / math.sqrt(3), 6)
     assert figure["quantiles"] == [0.22, 0.3, 0.4, 0.65, 0.85]
+    figure = tables.summarize(np.array([0.9]), 0.5)
+    assert (figure["standard_error"], figure["mark"]) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -47,16 +39,11 @@ def test_means_errors_and_quantiles():
 )
 def test_marks(published, mark):
     """The standard error of these four is .0408; the paper prints three digits."""
-    assert summarize(np.array([0.9, 1.0, 0.8, 0.9]), published)["mark"] == mark
+    assert tables.summarize(np.array([0.9, 1.0, 0.8, 0.9]), published)["mark"] == mark
 
 
-def test_a_single_trial_has_no_error_and_no_mark():
-    figure = summarize(np.array([0.9]), 0.5)
-    assert (figure["standard_error"], figure["mark"]) == (None, None)
-
-
-def test_the_table_has_all_cells_with_their_place_in_the_paper(results):
-    table = tabulate_study(results, "paper", "half")
+def test_the_table_has_all_cells_and_errors_are_means_over_them(results):
+    table = tables.tabulate_study(results, "paper", "half")
     assert [cell["cell"] for cell in table["cells"]] == [cell.name for cell in CELLS]
     last = table["cells"][-1]
     assert (last["table"], last["row"], last["trials"], last["flips"]) == ("5.3", 9, 2, 7)
@@ -64,58 +51,38 @@ def test_the_table_has_all_cells_with_their_place_in_the_paper(results):
     assert last["accuracy"]["oracle"]["published"] is None
     assert last["experts"]["unelisa"]["hit_rate"]["published"] == 0.112
     assert table["seconds"] == {"sampler": 1.0, "unelisa": 2.0, "latent-ising": 3.0}
-
-
-def test_other_samplers_graphs_and_sizes_stay_out(results, make_record):
-    table = tabulate_study(results, "paper", "half")
-    for other in (
-        Trial(CELLS[0], 0, "mixed"),
-        Trial(CELLS[0], 0, graph="full"),
-        Trial(CELLS[0], 0, factor=60),
-    ):
-        results[other] = make_record(other, accuracy=0.0)
-    assert tabulate_study(results, "paper", "half") == table
-
-
-def test_errors_are_means_over_the_cells(results):
-    errors = tabulate_study(results, "paper", "half")["errors"]
+    errors = tables.tabulate_study(results, "paper", "half")["errors"]
     gaps = [abs(0.85 - row.figures["unelisa-bayes"]) for row in PUBLISHED.values()]
     assert errors["unelisa-bayes"] == pytest.approx(np.mean(gaps), abs=1e-6)
     gaps = [abs(0.5 - row.figures["hit_rate"]) for row in PUBLISHED.values()]
     assert errors["hit_rate"] == pytest.approx(np.mean(gaps), abs=1e-6)
 
 
-def test_up_to_a_sign_means_trial_by_trial(make_record):
+def test_up_to_a_sign_precision_and_methods_that_joined_late(make_record):
     records = [make_record(Trial(CELLS[0], k), accuracy=a) for k, a in enumerate((0.1, 0.9))]
-    cell = tabulate_cell(CELLS[0], records)
+    cell = tables.tabulate_cell(CELLS[0], records)
     assert cell["accuracy"]["dawid-skene"]["mean"] == 0.5
     assert cell["up_to_sign"]["dawid-skene"]["mean"] == 0.9
     assert cell["up_to_sign"]["dawid-skene"]["published"] is None
-
-
-def test_precision_without_experts_counts_as_0_and_is_reported(make_record):
     records = [
         make_record(Trial(CELLS[0], 0)),
         make_record(Trial(CELLS[0], 1), hit=0.0, precision=None),
     ]
-    experts = tabulate_cell(CELLS[0], records)["experts"]["unelisa"]
+    experts = tables.tabulate_cell(CELLS[0], records)["experts"]["unelisa"]
     assert experts["precision"]["mean"] == 0.375
     assert experts["none_found"] == 1
-
-
-def test_a_method_is_shown_once_every_trial_has_it(make_record):
     full, part = (
         make_record(Trial(CELLS[0], 0)),
         make_record(Trial(CELLS[0], 1), methods=("oracle",)),
     )
-    cell = tabulate_cell(CELLS[0], [full, part])
+    cell = tables.tabulate_cell(CELLS[0], [full, part])
     assert list(cell["accuracy"]) == ["oracle"]
     assert cell["experts"] == {}
-    assert find_figure(cell, "hit_rate") is None
-    assert mean_errors([cell]) == {}
+    assert tables.find_figure(cell, "hit_rate") is None
+    assert tables.mean_errors([cell]) == {}
 
 
-def test_whole_studies_and_series_are_collected(archive):
+def test_whole_studies_are_collected_without_other_samplers(archive, results, make_record):
     assert [(study["sampler"], study["graph"]) for study in archive["studies"]] == [
         ("paper", "half"),
         ("mixed", "half"),
@@ -123,7 +90,15 @@ def test_whole_studies_and_series_are_collected(archive):
     assert [series["sampler"] for series in archive["series"]] == ["mixed"]
     assert {point["trials"] for point in archive["series"][0]["points"]} == {2}
     with pytest.raises(ModelError, match="reproduce tables --sampler paper --graph tree"):
-        find_study(archive, "paper", "tree")
+        tables.find_study(archive, "paper", "tree")
+    table = tables.tabulate_study(results, "paper", "half")
+    for other in (
+        Trial(CELLS[0], 0, "mixed"),
+        Trial(CELLS[0], 0, graph="full"),
+        Trial(CELLS[0], 0, factor=60),
+    ):
+        results[other] = make_record(other, accuracy=0.0)
+    assert tables.tabulate_study(results, "paper", "half") == table
 
 
 def test_results_are_added_to_a_stored_archive(archive, make_record, tmp_path):
@@ -138,7 +113,7 @@ def test_results_are_added_to_a_stored_archive(archive, make_record, tmp_path):
     for cell in stored["studies"][1]["cells"]:
         for part in ("accuracy", "up_to_sign", "experts"):
             del cell[part]["unelisa-intercepts"]
-    joined = collect_archive(tmp_path, stored)
+    joined = tables.collect_archive(tmp_path, stored)
     assert joined["studies"][0] == archive["studies"][0]
     assert joined["series"] == archive["series"]
     cell = joined["studies"][1]["cells"][0]
@@ -160,7 +135,7 @@ def test_a_method_that_runs_again_replaces_its_column(make_record, tmp_path):
                 if trial.number >= FIRST_TRIALS["latent-ising"]:
                     del record["scores"]["latent-ising"]
                 file.append(record)
-        return collect_archive(folder, stored)
+        return tables.collect_archive(folder, stored)
 
     stored = collect(tmp_path / "old", (0, FIRST_TRIALS["latent-ising"]), None, 0.6)
     study = collect(tmp_path / "new", (0,), stored, 0.8)["studies"][0]
@@ -177,7 +152,7 @@ def test_stuck_trials_are_counted(make_record):
     results = {trial: make_record(trial) | {"flips": trial.number // 3} for trial in trials}
     results[trials[0]]["scores"]["latent-ising"]["precision"] = None
     results[trials[1]]["scores"]["latent-ising"]["reliable"] = 1.0
-    stuck = tabulate_study(results, "paper", "half")["stuck"]
+    stuck = tables.tabulate_study(results, "paper", "half")["stuck"]
     assert stuck == {"trials": 3, "claimed": 2, "reliable": 1}
 
 
@@ -190,7 +165,7 @@ def explain(make_record):
             make_record(Trial(CELLS[0], k), accuracy=a, hit=h) | {"mean_truth": mean_truth}
             for k, (a, h) in enumerate(zip(accuracies, hits, strict=True))
         ]
-        found = explain_differences([tabulate_cell(CELLS[0], records)])
+        found = explain_differences([tables.tabulate_cell(CELLS[0], records)])
         reasons = {difference.column: "".join(difference.reasons) for difference in found}
         assert set("".join(reasons.values())) <= set(REASONS)
         return reasons.get(column)
@@ -229,78 +204,11 @@ def test_share_reversed(published, right, share):
     assert share_reversed(published, right) == pytest.approx(share)
 
 
-def tables(page):
-    """Every table of the page as rows of entries."""
-    blocks = re.findall(r"(?:^\|.*\n)+", page, flags=re.MULTILINE)
-    return [
-        [re.split(r"(?<!\\)\|", line.strip("|\n")) for line in block.splitlines()]
-        for block in blocks
-    ]
-
-
-def test_every_published_number_stands_on_the_page(archive):
-    page = render_page(archive)
-    first = [entry.strip() for entry in tables(page)[1][2][:4]]
-    assert first == ["high 25/4", ".500/.986▼", ".750/.987▼", ".960/.942="]
-    assert "(too large)" in page
-    for row in PUBLISHED.values():
-        for number in row.figures.values():
-            assert f"/{number:.3f}".replace("/0.", "/.") in page
-
-
-def test_a_page_needs_both_samplers(archive):
-    part = deepcopy(archive)
-    part["studies"].pop()
-    with pytest.raises(ModelError, match="lack the mixed sampler"):
-        render_page(part)
-
-
-def study(make_record, method, accuracies, hits=(1.0, 1.0)):
-    """Two trials of one cell: one method's accuracies and hit rates beside .9 of all others."""
-    results = {}
-    for number, (accuracy, hit) in enumerate(zip(accuracies, hits, strict=True)):
-        trial = Trial(CELLS[0], number, "mixed")
-        record = make_record(trial)
-        scores = {"accuracy": accuracy, "hit_rate": hit, "precision": 1.0}
-        record["scores"][method] = scores
-        record["seconds"]["latent-ising"] = 1.5
-        results[trial] = record
-    return tabulate_study(results, "mixed", "half")
-
-
-def test_differences_are_up_to_sign_on_the_same_trials(make_record):
-    done = study(make_record, "latent-ising", (0.06, 0.9))
-    row = tables(_show_mixing(done, done))[0][2]
-    assert [entry.strip() for entry in row[:3]] == ["high", ".500", ".750"]
-    assert ".920" in {entry.strip() for entry in row[3:]}
-    assert "took 1.5 s" in show_latent(done, done)
-    done = study(make_record, "unelisa-intercepts", (0.06, 0.9))
-    assert "the mean difference is +0.020" in show_intercepts(done, done)
-
-
-@pytest.mark.parametrize(("accuracy", "within"), [(0.87, 1), (0.8697, 0)])
-def test_cells_are_counted_before_rounding(make_record, accuracy, within):
-    done = study(make_record, "latent-ising", (accuracy, accuracy), hits=(0.9, 0.98))
-    page = show_latent(done, done)
-    assert f"within .005 of the oracle in 0 of 1 cells and within .03 in {within} of 1" in page
-    assert "both at least .95 in 0 of 1; it is more than .005 below unElisa-Bayes in 1 of 1" in page
-
-
-def test_a_stuck_chain_is_counted_and_not_claimed(make_record):
-    done = study(make_record, "latent-ising", (0.9, 0.9))
-    counted = {**done, "stuck": {"trials": 39, "claimed": 10, "reliable": 9}}
-    page = " ".join(show_latent(done, counted).split())
-    assert (
-        "Of the 39 such trials among the first 2 of every cell, LatentIsing selects experts in 10"
-        in page
-    )
-
-
 @pytest.fixture
 def table(make_record):
     """Two cells with two trials each."""
     asked = list_trials(find_cells("high-25-log,low-25-log"), 2)
-    return tabulate_study({trial: make_record(trial) for trial in asked}, "paper", "half")
+    return tables.tabulate_study({trial: make_record(trial) for trial in asked}, "paper", "half")
 
 
 def show(*parts):

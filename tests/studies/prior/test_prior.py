@@ -1,25 +1,12 @@
 """The numbers of the prior: how they are fitted, left out, tried and shown."""
 
-import re
-
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 from scipy.special import expit, logit
 
-from studies.prior import fits
+from studies.prior import fits, runs
 from studies.prior.fits import SAFETY, Labels, Outcome, fit_powers, fit_trust, measure_outcome
-from studies.prior.page import holds, is_too_sure, mean_of, render_prior
-from studies.prior.runs import (
-    FITTED,
-    TRIED,
-    TRIED_TRUST,
-    fit_all,
-    fit_folds,
-    read_sets,
-    run_prior,
-    score_chances,
-)
 from studies.prior.sets import Fitted, fit_set, setting
 from unelisa import LatentIsing
 from unelisa.latent import prior
@@ -55,7 +42,7 @@ def test_values_are_restored_also_after_an_error():
 @pytest.fixture(scope="session")
 def truths(listed_sets):
     """The sets with their true classes."""
-    return read_sets(listed_sets, None)
+    return runs.read_sets(listed_sets, None)
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +61,7 @@ def mean_loss(fitted, powers):
     return np.mean(losses)
 
 
-def test_fitted_powers_have_the_least_log_loss(fitted):
+def test_fitted_powers_have_the_least_log_loss_and_its_slope(fitted):
     found = fit_powers(fitted)
     powers = found["MODEL_POWER"], found["SHARE_POWER"]
     least = mean_loss(fitted, powers)
@@ -83,9 +70,6 @@ def test_fitted_powers_have_the_least_log_loss(fitted):
     for step in ((0.05, 0), (-0.05, 0), (0, 0.05), (0, -0.05)):
         near = np.clip(np.add(powers, step), 0, 2)
         assert least <= mean_loss(fitted, near) + 1e-7
-
-
-def test_the_gradient_of_the_log_loss_is_its_slope():
     rng = np.random.default_rng(1)
     logs = np.log(rng.dirichlet(np.ones(3), (2, 40)))
     labels = Labels(logs, rng.integers(0, 3, 40))
@@ -160,7 +144,7 @@ def test_sets_whose_votes_tell_nothing_are_left_out(monkeypatch):
     assert fit_trust([*sets, make_fitted("noise", told=False)], {}) == found
 
 
-def test_an_outcome_is_what_a_fit_says_and_how_right_it_is(fitted):
+def test_outcomes_are_those_of_the_default(fitted):
     powers = {"MODEL_POWER": 0.6, "SHARE_POWER": 0.3}
     for one in fitted:
         found = measure_outcome(one, powers, 0.5)
@@ -173,10 +157,7 @@ def test_an_outcome_is_what_a_fit_says_and_how_right_it_is(fitted):
         voted = one.truth.votes.values[:, one.reading.distinct] != 0
         assert found.depth == pytest.approx(voted.sum(axis=1)[voted.any(axis=1)].mean())
         assert (found.n, found.weight) == (int(known.sum()), 0.5)
-
-
-def test_depth_and_statement_are_those_of_the_default(fitted):
-    """So what is learned is what the default asks for; copies are one voter in both."""
+    # so what is learned is what the default asks for; copies are one voter in both
     assert not fitted[1].reading.distinct.all()
     for one in fitted:
         found = measure_outcome(one, {}, 1.0)
@@ -193,54 +174,52 @@ def ignore(*_):
 
 @pytest.fixture(scope="module")
 def archive(truths):
-    return run_prior(truths, ignore, alternatives=False)
+    return runs.run_prior(truths, ignore, alternatives=False)
 
 
-def test_a_source_does_not_influence_the_numbers_it_is_labeled_with(fitted):
+def test_sources_are_left_out_together_and_do_not_influence_their_numbers(fitted):
+    one = fitted[0].truth
+    twin = fitted[0]._replace(truth=one._replace(one=one.one._replace(name="more coins")))
+    folds = runs.fit_folds([*fitted, twin])
+    assert set(folds) == {"mint", "post", "park"}
+    assert folds["mint"] == runs.fit_folds(fitted)["mint"]
     first = fitted[0]
     classes = np.where(first.truth.classes >= 0, 1 - first.truth.classes, -1)
     other = first._replace(truth=first.truth._replace(classes=classes))
-    before, after = fit_folds(fitted), fit_folds([other, *fitted[1:]])
+    before, after = runs.fit_folds(fitted), runs.fit_folds([other, *fitted[1:]])
     assert after["mint"] == before["mint"]
     assert after["post"] != before["post"]
-    assert fit_all([other, *fitted[1:]]) != fit_all(fitted)
+    assert runs.fit_all([other, *fitted[1:]]) != runs.fit_all(fitted)
 
 
-def test_sets_of_one_source_are_left_out_together(fitted):
-    one = fitted[0].truth
-    twin = fitted[0]._replace(truth=one._replace(one=one.one._replace(name="more coins")))
-    folds = fit_folds([*fitted, twin])
-    assert set(folds) == {"mint", "post", "park"}
-    assert folds["mint"] == fit_folds(fitted)["mint"]
-
-
-def test_every_set_is_labeled_with_the_numbers_of_the_other_sources(fitted, archive):
-    folds = fit_folds(fitted)
+def test_the_archive_labels_sets_with_the_numbers_of_other_sources(fitted, archive):
+    folds = runs.fit_folds(fitted)
     for one, row in zip(fitted, archive["sets"], strict=True):
         with setting(folds[one.source]):
             model = LatentIsing().fit(one.truth.votes)
-            found = score_chances(model.predict_proba(one.truth.votes), one.truth.classes)
+            found = runs.score_chances(model.predict_proba(one.truth.votes), one.truth.classes)
         assert (row["set"], row["source"]) == (one.name, one.source)
         assert (row["accuracy"], row["log_loss"]) == (found["accuracy"], found["log_loss"])
         assert row["expected"] == model.expected_accuracy_
         assert (row["low"], row["high"]) == model.expected_accuracy_interval_
         assert row["reliable"] == model.reliable_
-
-
-def test_the_archive_holds_what_was_fitted_and_what_is_in_use(fitted, archive):
-    assert set(archive["fitted"]) == set(archive["spread"]) == set(FITTED)
-    found = fit_all(fitted)
-    for name in FITTED:
+    assert set(archive["fitted"]) == set(archive["spread"]) == set(runs.FITTED)
+    found = runs.fit_all(fitted)
+    for name in runs.FITTED:
         assert archive["fitted"][name] == pytest.approx(found[name], rel=1e-4)
         assert archive["values"][name] == pytest.approx(getattr(prior, name), rel=1e-4)
-    assert set(archive["values"]) == {*FITTED, *TRIED, *TRIED_TRUST}
+    assert set(archive["values"]) == {*runs.FITTED, *runs.TRIED, *runs.TRIED_TRUST}
     assert archive["trials"] == archive["judged"] == []
     assert found.items() >= fit_trust(fitted, found).items()
 
 
-def test_every_number_of_the_prior_is_on_the_page():
+def test_every_number_is_on_the_page_and_scores_are_over_known_items():
     named = {name for name in vars(prior) if name.isupper()}
-    assert named == {*FITTED, *TRIED, *TRIED_TRUST}
+    assert named == {*runs.FITTED, *runs.TRIED, *runs.TRIED_TRUST}
+    chances = np.array([[0.8, 0.2], [0.5, 0.5], [0.0, 1.0], [0.3, 0.7]])
+    found = runs.score_chances(chances, np.array([0, 1, 0, -1]))
+    assert found["accuracy"] == pytest.approx((1 + 0.5 + 0) / 3)
+    assert found["log_loss"] == pytest.approx(-np.log([0.8, 0.5, 1e-3]).mean())
 
 
 def test_numbers_are_tried_with_all_sources_left_out(truths, fitted, monkeypatch):
@@ -248,16 +227,16 @@ def test_numbers_are_tried_with_all_sources_left_out(truths, fitted, monkeypatch
     monkeypatch.setattr("studies.prior.runs.TRIED_TRUST", {"GATE": (0.0,), "GOLD_SPREAD": (1.0,)})
     monkeypatch.setattr("studies.prior.runs.GOLD", 12)
     asked = []
-    found = run_prior(truths, lambda doing, n: asked.append((doing, n)), alternatives=True)
+    found = runs.run_prior(truths, lambda doing, n: asked.append((doing, n)), alternatives=True)
     before = prior.CLASS_WEIGHT, prior.GATE
     with setting({"CLASS_WEIGHT": 1.0}):
         other = [fit_set(one) for one in truths]
-        folds = fit_folds(other)
+        folds = runs.fit_folds(other)
         rows = []
         for one in other:
             with setting(folds[one.source]):
                 chances = LatentIsing().fit(one.truth.votes).predict_proba(one.truth.votes)
-            rows.append(score_chances(chances, one.truth.classes))
+            rows.append(runs.score_chances(chances, one.truth.classes))
     (tried,) = found["trials"]
     assert (tried["name"], tried["value"]) == ("CLASS_WEIGHT", 1.0)
     for score in ("accuracy", "log_loss"):
@@ -272,80 +251,3 @@ def test_numbers_are_tried_with_all_sources_left_out(truths, fitted, monkeypatch
     assert small["log_loss"] != large["log_loss"]
     assert before == (prior.CLASS_WEIGHT, prior.GATE)
     assert sum(n for _, n in asked) == len(truths) * (2 + 1 + 2 + 2)
-
-
-def test_scores_are_over_the_items_with_known_truth():
-    chances = np.array([[0.8, 0.2], [0.5, 0.5], [0.0, 1.0], [0.3, 0.7]])
-    found = score_chances(chances, np.array([0, 1, 0, -1]))
-    assert found["accuracy"] == pytest.approx((1 + 0.5 + 0) / 3)
-    assert found["log_loss"] == pytest.approx(-np.log([0.8, 0.5, 1e-3]).mean())
-
-
-def make_row(name, accuracy, **more):
-    rivals = {
-        part: {"accuracy": accuracy - 0.05, "log_loss": 0.7} for part in ("share", "dawid_skene")
-    }
-    told = {"expected": 0.85, "low": 0.7, "high": 0.95, "reliable": True}
-    held = {"shares_held": 1.0, "voters": 3, "voters_held": 2 / 3}
-    row = {"set": name, "source": f"{name} & co", "classes": 2, "accuracy": accuracy}
-    return {**row, "log_loss": 0.345, **rivals, **told, **held, **more}
-
-
-@pytest.fixture
-def stated():
-    untold = {"expected": None, "low": None, "high": None, "reliable": False}
-    untold |= {"shares_held": None, "voters_held": None}
-    judged = {"shares_held": 0.812, "reliable": 0.534, "too_sure": None}
-    return {
-        "values": {
-            "MODEL_POWER": 0.53,
-            "ACCURACY": [-1.1, 1.5, 3.0],
-            "UNHEARD": 2.0,
-            "GATE": 0.125,
-        },
-        "fitted": {"MODEL_POWER": 0.5312, "ACCURACY": [-1.1234, 1.5678, 3.0912]},
-        "spread": {"MODEL_POWER": 0.0213, "ACCURACY": [0.0111, 0.0222, 0.0333]},
-        "sets": [
-            make_row("fine", 0.9),
-            make_row("sure", 0.7412),
-            make_row("wrong", 0.6),
-            make_row("noise", 0.5, **untold),
-        ],
-        "trials": [{"name": "UNHEARD", "value": 4.0, "accuracy": 0.6873, "log_loss": 0.3471}],
-        "judged": [
-            {"name": "GATE", "value": 0.05, **judged},
-            {"name": "GOLD_SPREAD", "value": 4.0, "accuracy": 0.8765, "log_loss": 0.4321},
-        ],
-    }
-
-
-def test_the_page_says_what_the_archive_holds(stated):
-    page = render_prior(stated)
-    assert "4 sets of votes whose truth is known,\nfrom 4 sources" in page
-    rows = [re.findall(r"[^|]+", line) for line in page.splitlines() if line.startswith("|")]
-    table = {row[0].strip(): [cell.strip() for cell in row[1:]] for row in rows}
-    assert table["intervals of the accuracy that hold, of 90 %"] == [".667"]
-    assert table["intervals of the classes' shares that hold"] == ["1.000"]
-    assert table["intervals of voters' accuracies that hold"] == [".667"]
-    assert table["their median width"] == [".250"]
-    assert table["sets called reliable"] == [".750"]
-    assert table["of these too sure"] == table["of all sets too sure"] == [".667"]
-    assert table["`LatentIsing`: accuracy, log loss"] == [".685, .345"]
-    rivals = [".691", ".691", ".345", ".700"]
-    assert table["sure"] == ["sure & co", "2", ".741", *rivals, ".85 (.70 to .95)", "yes"]
-    assert table["noise"][-2:] == ["-", "no"]
-    assert table["`MODEL_POWER`"][1:] == ["0.53", "0.5312", "0.0213"]
-    three = ["-1.1, 1.5, 3", "-1.1234, 1.5678, 3.0912", "0.0111, 0.0222, 0.0333"]
-    assert table["`ACCURACY`"][1:] == three
-    assert table["`UNHEARD`"][1:] == ["2", "4", "+0.0020", "+0.0021"]
-    assert table["`GATE`"][1:] == ["0.05", ".812", ".534", "-"]
-    assert table["`GOLD_SPREAD`"][1:] == ["4", ".876", ".432"]
-
-
-def test_intervals_that_hold_and_labels_that_are_too_sure():
-    assert holds(make_row("fine", 0.95))
-    assert not holds(make_row("fine", 0.96))
-    assert is_too_sure(make_row("sure", 0.749))
-    assert not is_too_sure(make_row("sure", 0.751))
-    assert not is_too_sure(make_row("noise", 0.1, expected=None))
-    assert np.isnan(mean_of([], len))

@@ -7,27 +7,12 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from studies.chances import SHARE, rate_honesty
-from studies.real import supervised
+from studies.chances import rate_honesty
+from studies.real import runs, supervised
 from studies.real.gold import BUDGETS, MOST_ODDS, WAYS, draw_labels, regress, run_gold
 from studies.real.intervals import FIGURES, Figure, score_with_intervals
-from studies.real.page import SITUATIONS, render_real
-from studies.real.runs import (
-    INTERCEPTS,
-    OURS,
-    PEERS,
-    SUPERVISED,
-    VARIANTS,
-    collect_real,
-    list_tasks,
-    make_row,
-    rank_methods,
-    run_method,
-    run_real,
-    run_share,
-)
 from studies.real.supervised import REFERENCES, order_voters, score_reference
-from studies.records import make_archive, read_archive
+from studies.records import read_archive
 from unelisa.aggregators import AGGREGATORS
 from unelisa.analysis.scoring import score_labels
 from unelisa.sources.labels import KnownLabels
@@ -46,7 +31,7 @@ def known(crowd):
 
 
 def test_a_row_holds_figures_with_intervals(known):
-    row = run_method("dawid-skene", known, "crowd")
+    row = runs.run_method("dawid-skene", known, "crowd")
     assert (row["set"], row["method"], row["kind"], row["note"]) == (
         "crowd",
         "dawid-skene",
@@ -56,155 +41,76 @@ def test_a_row_holds_figures_with_intervals(known):
     value, low, high = row["figures"]["accuracy"]
     assert low < value < high
     assert "log_loss" in row["figures"]
-    assert "log_loss" not in run_method("majority-vote", known, "crowd")["figures"]
+    assert "log_loss" not in runs.run_method("majority-vote", known, "crowd")["figures"]
     json.dumps(row, allow_nan=False)
 
 
-def test_the_share_of_yes_has_chances_and_the_labels_of_majority_vote(known):
-    share = run_share(known, "crowd")
-    majority = run_method("majority-vote", known, "crowd")
-    assert (share["method"], share["kind"]) == ("share-of-yes", VARIANTS)
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+def test_rows_of_shares_variants_and_refusals(known):
+    share = runs.run_share(known, "crowd")
+    majority = runs.run_method("majority-vote", known, "crowd")
+    assert (share["method"], share["kind"]) == ("share-of-yes", runs.VARIANTS)
     assert share["figures"]["accuracy"] == majority["figures"]["accuracy"]
     assert {"log_loss", "ece", "confidence"} <= share["figures"].keys()
-
-
-@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
-def test_a_variant_has_other_settings_and_is_not_ranked(known):
     biased = np.random.default_rng(0).random(known.votes.values.shape) < np.linspace(0, 0.8, 9)
     known = known_of(np.where(biased, 1, known.votes.values), known.signs)
-    plain, variant = (run_method(name, known, "crowd") for name in ("unelisa", INTERCEPTS))
-    assert variant["kind"] == VARIANTS
+    plain, variant = (
+        runs.run_method(name, known, "crowd") for name in ("unelisa", runs.INTERCEPTS)
+    )
+    assert variant["kind"] == runs.VARIANTS
     assert variant["figures"] != plain["figures"]
-
-
-def test_a_refusal_is_a_row_with_the_reason():
     rng = np.random.default_rng(0)
     many = known_of(rng.choice([-1, 1], (60, 30)), rng.choice([-1, 1], 60))
-    row = run_method("log-linear", many, "many")
+    row = runs.run_method("log-linear", many, "many")
     assert row["figures"] == {}
     assert row["note"].startswith("refused: LogLinear takes at most 25 voters who vary")
 
 
-def test_items_that_nobody_voted_on_count_half(crowd):
+def test_silent_items_count_half_and_ranks_are_means(crowd):
     votes, truth = crowd
     silent = KnownLabels(
         votes, truth, np.array(["x", "y"], dtype=object), np.array([1, -1], dtype=np.int8)
     )
-    full = run_method("majority-vote", known_of(votes.values, truth), "s")["figures"]["accuracy"][0]
-    row = run_method("majority-vote", silent, "s")
+    full = runs.run_method("majority-vote", known_of(votes.values, truth), "s")["figures"][
+        "accuracy"
+    ][0]
+    row = runs.run_method("majority-vote", silent, "s")
     assert row["figures"]["accuracy"][0] == pytest.approx((600 * full + 1) / 602, abs=1e-4)
 
-
-def test_the_archive_joins_ours_and_the_peers(tmp_path, known):
-    run_real({"a": lambda: known}, tmp_path, list_tasks(["wawa"], supervised=False))
-    peer = make_row(("a", "rival", PEERS), {"accuracy": Figure(0.5, 0.4, 0.6), "auc": None}, 1.0)
-    stranger = make_row(("z", "rival", PEERS), {})
-    lines = [json.dumps(row) for row in (peer, stranger)]
-    (tmp_path / "peers.jsonl").write_text("\n".join([*lines, '{"torn": ']))
-    archive = collect_real(tmp_path)
-    assert [row["method"] for row in archive["rows"]] == ["wawa", "rival"]
-    assert archive["sets"][0]["voters"] == 9
-    assert archive["panels"] == {"sets": [], "rows": []}
-    assert collect_real(tmp_path / "nowhere", archive) == archive  # stored rows stay
-
-
-def test_mean_ranks_by_hand():
     def row(name, method, accuracy):
         figures = {} if accuracy is None else {"accuracy": Figure(accuracy, 0, 1)}
-        return make_row((name, method, "ours"), figures)
+        return runs.make_row((name, method, "ours"), figures)
 
     rows = [row("a", "x", 0.9), row("a", "y", 0.8), row("a", "z", 0.8)]
     rows += [row("b", "x", 0.5), row("b", "y", None), row("b", "z", None)]
     rows += [row("c", "x", 0.1), row("c", "y", 0.2)]  # z was not run on c
     expected = {"x": (1 + 1 + 2) / 3, "y": (2.5 + 2.5 + 1) / 3, "z": (2.5 + 2.5 + 3) / 3}
-    assert rank_methods(rows, "accuracy") == pytest.approx(expected)
+    assert runs.rank_methods(rows, "accuracy") == pytest.approx(expected)
+
+
+def test_the_archive_joins_ours_and_the_peers(tmp_path, known):
+    runs.run_real({"a": lambda: known}, tmp_path, runs.list_tasks(["wawa"], supervised=False))
+    peer = runs.make_row(
+        ("a", "rival", runs.PEERS), {"accuracy": Figure(0.5, 0.4, 0.6), "auc": None}, 1.0
+    )
+    stranger = runs.make_row(("z", "rival", runs.PEERS), {})
+    lines = [json.dumps(row) for row in (peer, stranger)]
+    (tmp_path / "peers.jsonl").write_text("\n".join([*lines, '{"torn": ']))
+    archive = runs.collect_real(tmp_path)
+    assert [row["method"] for row in archive["rows"]] == ["wawa", "rival"]
+    assert archive["sets"][0]["voters"] == 9
+    assert archive["panels"] == {"sets": [], "rows": []}
+    assert runs.collect_real(tmp_path / "nowhere", archive) == archive  # stored rows stay
 
 
 DOCS = Path(__file__).parents[3] / "docs"
 
 
-def facts(name, **changed):
-    plain = {"items": 100, "labelled": 90, "voters": 9, "missing": 0.0, "base_rate": 0.5}
-    return {"set": name, **plain, "unvoted": 0.0, "one_sided": 0.0, **changed}
-
-
-def figures(accuracy):
-    return {name: Figure(accuracy, accuracy - 0.1, accuracy) for name in ("accuracy", "auc")} | {
-        "balanced_accuracy": Figure(accuracy, 0, 1)
-    }
-
-
-@pytest.fixture
-def archive():
-    rows = []
-    for name in ("dense", "sparse"):
-        rows += [
-            make_row((name, "dawid-skene", OURS), figures(0.8), 0.1),
-            make_row((name, "majority-vote", OURS), figures(0.7), 0.1),
-            make_row((name, "log-linear", OURS), {}, note="refused: too many | voters"),
-            make_row((name, "rival", PEERS), figures(0.9), 20.0, "version 1.0"),
-            make_row((name, "penlog (50 labels)", SUPERVISED), figures(0.95), 1.0),
-        ]
-    sets = [facts("dense"), facts("sparse", missing=0.97, base_rate=0.1)]
-    return make_archive(sets=sets, rows=rows)
-
-
-def test_the_page_says_it_when_we_lose_and_which_sets_are_alike(archive):
-    page = render_real(archive)
-    winners = page.split("## Who wins where")[1].split("##")[0]
-    assert "| dense | dawid-skene | 0.800 | rival | 0.900 | 0.700 |" in winners
-    table = page.split("## Which method when")[1].split("## ")[0]
-    rows = [line for line in table.splitlines() if line.startswith("| ")][2:]
-    counts = {row.split(" | ")[0][2:]: row.split(" | ")[1] for row in rows}
-    assert counts[SITUATIONS[0].words] == "2"
-    assert counts["A few votes per item, from many voters"] == "1"
-    assert "One-sided voters, such as rules" not in counts
-
-
-def test_a_method_that_refused_ranks_last_and_says_on_how_many_sets_it_answered(archive):
-    table = render_real(archive).split("## Mean ranks")[1].split("\n## ")[0]
-    rows = [line for line in table.splitlines() if line.startswith("| ")]
-    assert rows[-1].startswith("| **log-linear** |")
-    assert "0 of 2" in rows[-1]
-
-
-def test_supervised_references_have_their_means(archive):
-    assert "What labels would add" not in render_real(archive)  # no set has enough labels
-    for name in REFERENCES:
-        for n in (50, 200):
-            place = "dense", f"{name} ({n} labels)", SUPERVISED
-            archive["rows"].append(make_row(place, figures(0.95 if n == 50 else 0.97), 1.0))
-    part = " ".join(
-        render_real(archive).split("## What labels would add")[1].split("## ")[0].split()
-    )
-    assert "of the 1 sets that have enough labels" in part
-    assert "in hindsight, has 0.800 and majority vote 0.700" in part
-    assert "| penlog | 0.950 | 0.970 |" in part
-
-
-def test_variants_stand_beside_what_they_vary_and_are_not_ranked(archive):
-    assert "Not ranked" not in render_real(archive)
-    archive["rows"] += [
-        make_row(("dense", "unelisa", OURS), figures(0.6), 0.1),
-        make_row(("dense", INTERCEPTS, VARIANTS), figures(0.7), 0.1),
-        make_row(("dense", SHARE, VARIANTS), figures(0.7) | {"log_loss": Figure(0.4, 0, 1)}),
-        make_row(
-            ("dense", "crowd-kit MajorityVote", PEERS),
-            figures(0.7) | {"log_loss": Figure(0.9, 0, 1)},
-        ),
-    ]
-    ranks, variants = render_real(archive).split("## Mean ranks")[1].split("Not ranked: ")
-    variants = " ".join(variants.split())
-    assert "log loss of 0.400: most of the 0.900 of crowd-kit's majority vote" in variants
-    assert "mean accuracy of 0.700, the default, which follows the paper, 0.600." in variants
-    assert not any(f"| {name} |" in ranks for name in (INTERCEPTS, SHARE))
-
-
 def test_the_archive_has_every_method_on_every_set():
     archive = read_archive(DOCS / "study" / "real.json", "rows", "")
-    answered = {row["method"] for row in archive["rows"] if row["kind"] != SUPERVISED}
+    answered = {row["method"] for row in archive["rows"] if row["kind"] != runs.SUPERVISED}
     assert len(archive["sets"]) == 16
-    assert {*AGGREGATORS, INTERCEPTS} <= answered
+    assert {*AGGREGATORS, runs.INTERCEPTS} <= answered
     there = {(row["set"], row["method"]) for row in archive["rows"]}
     for known in archive["sets"]:
         assert all((known["set"], method) in there for method in answered)
@@ -230,16 +136,13 @@ def test_values_are_the_plain_figures_and_lie_within(answers):
             assert figures[name].low < plain[name] < figures[name].high
 
 
-def test_an_interval_is_as_wide_as_the_binomial_says():
+def test_intervals_are_binomial_and_skip_unknown_items(answers):
     rng = np.random.default_rng(0)
     truth = np.ones(1000, dtype=np.int8)
     truth[500:] = -1
     scores = truth * np.where(rng.random(1000) < 0.8, 1.0, -1.0)
     accuracy = score_with_intervals(truth, scores)["accuracy"]
     assert accuracy.high - accuracy.low == pytest.approx(2 * 1.96 * np.sqrt(0.16 / 1000), rel=0.2)
-
-
-def test_unknown_items_and_missing_probabilities(answers):
     truth, scores, _ = answers
     more = np.concatenate([truth, np.zeros(50, dtype=np.int8)])
     padded = np.concatenate([scores, np.full(50, 9.0)])
@@ -248,20 +151,17 @@ def test_unknown_items_and_missing_probabilities(answers):
     assert figures["accuracy"] == score_with_intervals(truth, scores)["accuracy"]
 
 
-def test_every_way_is_scored_with_every_number_of_labels(known):
-    found = run_gold(known, first_seed=0, draws=2)
-    for figure in ("accuracy", "log_loss"):
-        keys = [f"{figure}, {way}, {budget}" for way in WAYS for budget in BUDGETS]
-        assert all(0 < found[key] < 1 for key in keys)
-    assert found["accuracy, with, 50"] > 0.8
-
-
-def test_labels_are_those_of_known_items_and_at_most_half_of_them():
+def test_labels_are_those_of_known_items_and_every_way_is_scored(known):
     signs = np.tile(np.array([1, 0, -1], dtype=np.int8), 20)
     for budget, drawn in ((10, 10), (50, 20)):
         gold = draw_labels(signs, budget, seed=3)
         assert np.count_nonzero(gold) == drawn
         assert np.array_equal(gold[gold != 0], signs[gold != 0])
+    found = run_gold(known, first_seed=0, draws=2)
+    for figure in ("accuracy", "log_loss"):
+        keys = [f"{figure}, {way}, {budget}" for way in WAYS for budget in BUDGETS]
+        assert all(0 < found[key] < 1 for key in keys)
+    assert found["accuracy, with, 50"] > 0.8
 
 
 def test_the_regression_is_on_the_votes_and_our_log_odds(known):
@@ -314,15 +214,12 @@ def naive_order(votes, truth):
     return chosen
 
 
-def test_the_order_of_voters_is_the_naive_one(labeled):
+def test_orders_of_voters_are_naive_and_need_labels(labeled):
     votes, truth = labeled.votes.values[:100], labeled.signs[:100]
     order = order_voters(votes, truth)
     assert order.tolist() == naive_order(votes.astype(int), truth.astype(int))
     assert set(order[:3]) == {0, 1, 2}
     assert set(order[-2:]) == {3, 4}
-
-
-def test_too_few_labels_give_no_figures(labeled):
     small = KnownLabels(
         labeled.votes.take_items(range(80)),
         labeled.signs[:80],

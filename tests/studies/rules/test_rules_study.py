@@ -5,8 +5,6 @@ import json
 import numpy as np
 import pytest
 
-from studies.records import make_archive
-from studies.rules.page import mean_of, render_rules
 from studies.rules.runs import Place, collect_rules, run_rules
 from studies.rules.worlds import SIMULATORS
 from unelisa.ehr.counts import read_counts
@@ -14,30 +12,6 @@ from unelisa.ehr.phenotyper import Phenotyper
 from unelisa.ehr.rules.definition import apply_rules, parse_rule
 from unelisa.ehr.rules.evaluation import QUANTITIES
 from unelisa.errors import UnelisaWarning
-
-
-@pytest.fixture
-def archive():
-    """One cell in which all is told, and one in which nothing is."""
-    told = {"told": 20, "error": 0.03, "held": 18, "width": 0.2}
-    nothing = {"told": 0, "error": None, "held": 0, "width": None}
-    cells = []
-    for prevalence, records, reliable in ((0.22, told, 10), (0.01, nothing, 0)):
-        figure = {"n": 30, "agreement": 0.4, "records": records, "charts": told}
-        place = {"part": "reporting", "simulator": "arthritis", "prevalence": prevalence}
-        figures = dict.fromkeys(QUANTITIES, figure)
-        cells.append(
-            {**place, "rules": "3 nested", "worlds": 10, "reliable": reliable, "figures": figures}
-        )
-    reviewed = {"ppv": [0.85, 0.6, 0.9, 0.8], "held": 10, "error": 0.02, "platt": 0.03}
-    labels = {
-        **{key: cells[0][key] for key in ("part", "simulator", "prevalence")},
-        **{"worlds": 10, "reliable": 9, "silent": [0.01, 0.002]},
-        "none": {"ppv": [0.9, 0.5, 0.95, 0.8], "held": 9, "error": 0.04},
-        **{n: {**reviewed, "flagged": flagged} for n, flagged in (("50", 15), ("100", 30))},
-    }
-    return make_archive(cells=cells, labels=[labels])
-
 
 PLACE = Place("choosing", "diabetes", 0.22, 1)
 
@@ -89,27 +63,6 @@ def test_cells_are_means_over_what_is_told(folder):
     assert [one["worlds"] for one in again["cells"][:2]] == [1, 1]
 
 
-def test_the_page_says_what_the_archive_holds(archive):
-    page = render_rules(archive)
-    assert "- *arthritis*, the package's own datamart" in page
-    assert "*lupus*" not in page
-    assert "| arthritis | 22% | 0 | .030, .90 (20 of 30) |" in page
-    assert "| arthritis | 1% | 10 | – (0 of 30) |" in page  # noqa: RUF001
-    assert "the error of sensitivity is .030 on average, and .900 of its intervals hold" in page
-    assert "specificity is .030 on average (more than .02 for arthritis at 22%" in page
-    assert "| arthritis | 22% | .030, .90 | .400 |" in page
-    assert "| arthritis | 22% | 1 | .90 (.50 to .95), .80 | 9 of 10 | .010, .002 | 15 |" in page
-    assert ".85 (.60 to .90), .80 | 10 of 10 | .040, .020, .030 |" in page
-
-
-def test_means_count_figures_not_cells(archive):
-    found = mean_of(archive["cells"], "ppv", "records")
-    assert found == {
-        "told": 20, "n": 60, "held": 0.9, "error": pytest.approx(0.03), "width": 0.2
-    }  # fmt: skip
-    assert mean_of(archive["cells"][1:], "ppv", "records")["error"] is None
-
-
 @pytest.mark.parametrize("name", SIMULATORS)
 def test_a_world_has_its_prevalence_and_rules_that_mean_the_disease(name):
     world = SIMULATORS[name](0.1, 3, 3000)
@@ -124,14 +77,11 @@ def test_a_world_has_its_prevalence_and_rules_that_mean_the_disease(name):
     assert (flags[:, 1:] <= flags[:, :-1]).all()
 
 
-def test_both_anchors_of_diabetes_share_an_error():
+def test_worlds_share_errors_and_hide_few_cases():
     world = SIMULATORS["diabetes"](0.02, 0, 6000)
     counts = world.counts.loc[~world.case, list(world.anchors)].to_numpy() > 0
     both = counts.all(axis=1).mean()
     assert both > 3 * np.prod(counts.mean(axis=0))
-
-
-def test_cases_without_any_anchor_record_are_a_fifth_of_the_cases_at_most():
     world = SIMULATORS["lupus"](0.01, 7, 10_000)
     with pytest.warns(UnelisaWarning, match="review charts"):
         model = Phenotyper(list(world.anchors), world.utilization, random_state=0).fit(world.counts)

@@ -6,7 +6,7 @@ where the JSON could mean two things, this refuses.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -115,8 +115,8 @@ def _describe(criterion: str, kind: str, filters: dict[str, str]) -> Table:
 CRITERIA = {key: _describe(key, *row) for key, row in _CRITERIA.items()}
 
 
-# concepts of a set: number, with descendants, excluded, with what is mapped to it
-ConceptSet = tuple[tuple[int, bool, bool, bool], ...]
+# of a set: number, with descendants, excluded, with what is mapped to it
+Concept = tuple[int, bool, bool, bool]
 
 
 class Filter(NamedTuple):
@@ -158,31 +158,18 @@ class Occurrence(NamedTuple):
     anywhere: bool  # also outside of the observation period
 
 
-class Demographics(NamedTuple):
-    """What must hold for the person on the index day."""
-
-    filters: tuple[Filter, ...]
-
-
 class Group(NamedTuple):
-    """At least `least` and at most `most` of the members hold."""
+    """At least `least` and at most `most` of the members hold; filters are for the person."""
 
     least: int
     most: int
-    members: tuple["Occurrence | Demographics | Group", ...]
-
-
-class Offset(NamedTuple):
-    """A cohort ends some days after the start or the end of the event."""
-
-    from_end: bool
-    days: int
+    members: tuple["Occurrence | Group | tuple[Filter, ...]", ...]
 
 
 class CohortDefinition(NamedTuple):
     """Who belongs to a cohort; a limit is which of a patient's events are kept."""
 
-    concept_sets: dict[int, ConceptSet]
+    concept_sets: dict[int, tuple[Concept, ...]]
     primary: tuple[Criterion, ...]
     observed: tuple[int, int]  # days of observation before and after the index event
     limit: str  # of the first events: "all", "first" or "last"
@@ -190,7 +177,8 @@ class CohortDefinition(NamedTuple):
     qualified: str  # the limit after the additional criteria
     inclusion: tuple[Group, ...]
     included: str  # the limit after the inclusion rules
-    end: Offset | None  # events that end before they start are dropped
+    # it ends so many days after an event's end (True) or start; none ends before it starts
+    end: tuple[bool, int] | None
     censoring: tuple[Criterion, ...]
 
 
@@ -261,7 +249,7 @@ def _read_limit(content: Mapping[str, Any], key: str) -> str:
     return kind.lower()
 
 
-def _read_end_strategy(content: Mapping[str, Any]) -> Offset | None:
+def _read_end_strategy(content: Mapping[str, Any]) -> tuple[bool, int] | None:
     """Return after which date a cohort ends; a drug era never ends before its event starts."""
     _refuse(content, {"DateOffset", "CustomEra"}, "EndStrategy")
     offset = content.get("DateOffset")
@@ -269,7 +257,7 @@ def _read_end_strategy(content: Mapping[str, Any]) -> Offset | None:
         return None
     _refuse(offset, {"DateField", "Offset"}, "DateOffset")
     from_end = {"StartDate": False, "EndDate": True}[offset["DateField"]]
-    return Offset(from_end, _read_number(offset["Offset"]))
+    return from_end, _read_number(offset["Offset"])
 
 
 def _is_empty(value: Any) -> bool:
@@ -285,8 +273,8 @@ def _refuse(part: Mapping[str, Any], known: set[str], where: str) -> None:
             )
 
 
-def _read_sets(content: Sequence[Mapping[str, Any]]) -> dict[int, ConceptSet]:
-    sets: dict[int, ConceptSet] = {}
+def _read_sets(content: Sequence[Mapping[str, Any]]) -> dict[int, tuple[Concept, ...]]:
+    sets: dict[int, tuple[Concept, ...]] = {}
     for one in content:
         number, written = _read_number(one["id"]), one["expression"]["items"]
         if number in sets:
@@ -299,14 +287,14 @@ def _read_sets(content: Sequence[Mapping[str, Any]]) -> dict[int, ConceptSet]:
     return sets
 
 
-def _read_concept(item: Mapping[str, Any]) -> tuple[int, bool, bool, bool]:
+def _read_concept(item: Mapping[str, Any]) -> Concept:
     known = ("includeDescendants", "isExcluded", "includeMapped")
     _refuse(item, {"concept", *known}, "a concept set")
     deep, out, mapped = (_read_flag(item.get(key)) for key in known)
     return _read_number(item["concept"]["CONCEPT_ID"]), deep, out, mapped
 
 
-def _check_sets(part: Any, sets: Mapping[int, ConceptSet]) -> None:
+def _check_sets(part: Any, sets: Collection[int]) -> None:
     """Refuse a criterion whose concept set is absent: it would select nobody."""
     if isinstance(part, Criterion):
         for number in {part.concepts, part.source} - {None, *sets}:
@@ -371,12 +359,12 @@ def _read_group(content: Mapping[str, Any], depth: int = 0) -> Group:
         raise ModelError(f"groups are nested more than {DEEPEST} times")
     known = {"Type", "Count", "CriteriaList", "DemographicCriteriaList", "Groups"}
     _refuse(content, known, "a group of criteria")
-    members: list[Occurrence | Demographics | Group] = [
+    members: list[Occurrence | Group | tuple[Filter, ...]] = [
         _read_occurrence(one, depth) for one in content.get("CriteriaList") or ()
     ]
     for one in content.get("DemographicCriteriaList") or ():
         _refuse(one, set(_PEOPLE), "a demographic criterion")
-        members.append(Demographics(_read_filters(one, _PEOPLE)))
+        members.append(_read_filters(one, _PEOPLE))
     members += [_read_group(one, depth + 1) for one in content.get("Groups") or ()]
     n, kind = len(members), str(content.get("Type")).upper()
     if kind not in {"ALL", "ANY", "AT_LEAST", "AT_MOST"}:

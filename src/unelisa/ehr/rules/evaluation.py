@@ -33,12 +33,9 @@ QUANTITIES = ("sensitivity", "specificity", "ppv", "npv")
 # of the patients whom a rule or the labels flag, both do: the rule is those labels
 SAME = 0.98
 POOLED = 3  # judges whose mean is the estimate; the others widen the interval only
-# Chosen on seeds 100 to 104 of the two simulators of studies/rules. Above this share of patients
-# whom the anchors show and the other features doubt, intervals of sensitivity missed the truth.
-MOST_DOUBTFUL = 0.3
-# Of an interval of each quantity, chosen on the same seeds: a wider one says too little, and the
-# estimates of PPV with wider ones had a mean error above .10.
-WIDEST = (0.45, 0.4, 0.4, 0.4)
+# An interval wider than this says nothing. Chosen on seeds 300 to 309 of studies/rules, where the
+# narrower ones hold.
+WIDEST = 0.9
 
 
 class Figures(NamedTuple):
@@ -85,10 +82,9 @@ def evaluate_rules(
     -----
     With ten charts or more among the patients a rule flags, and among the others, drawn at random
     with equal chances, the intervals hold whatever the phenotyper's quality. Without charts they
-    rest on the anchors and on correlated features, and allow for an error that the anchors share.
-    Nothing is estimated if the phenotyper is not reliable for another reason; sensitivity only if
-    the other features allow at most 30 % of the patients whom the anchors show to be non-cases. A
-    rare disease usually needs charts.
+    rest on the anchors and on correlated features, and allow for an error that the anchors share:
+    those of a rare disease are wide, and charts are needed to narrow them. Nothing is estimated if
+    the phenotyper is not reliable for another reason, or if the interval is wider than .9.
 
     Examples
     --------
@@ -107,7 +103,7 @@ def evaluate_rules(
     names, flags = _read_rules(rules, counts_or_phenotyper, utilization, judges.patients)
     _refuse_own(model, judges, names, flags)
     figures = estimate_figures(judges, flags, level)
-    reasons = list_obstacles(model, judges, flags, figures)
+    reasons = list_obstacles(model, flags, figures)
     if charts is not None:
         reviewed = read_reviewed(charts, judges.patients)
         figures, reasons = correct_figures(figures, reasons, judges, flags, reviewed, level)
@@ -185,11 +181,12 @@ def estimate_figures(judges: Judges, flags: Flags, level: float) -> Figures:
     """Return the estimates by the judges, before any is withheld."""
     every = measure(judges.chances, flags)
     reach = float(ndtri((1 + level) / 2)) * _spread(judges.chances[0], flags, every[0])
-    low, high = every.min(axis=0), every.max(axis=0)
+    low, high = np.fmin.reduce(every), np.fmax.reduce(every)  # NaN by a judge who knows no case
     apart = _bound_specificity(np.delete(judges.chances, SHARED_JUDGES, axis=0), flags)
     low[1], high[1] = np.minimum(low[1], apart[0]), np.maximum(high[1], apart[1])
     low, high = low - reach, high + reach
-    value = every[:POOLED].mean(axis=0)
+    with np.errstate(invalid="ignore"):
+        value = np.nansum(every[:POOLED], axis=0) / np.isfinite(every[:POOLED]).sum(axis=0)
     return Figures(value, np.clip(low, 0, 1), np.clip(high, 0, 1))
 
 
@@ -232,21 +229,12 @@ def _spread(chances: Floats, flags: Flags, figures: Floats) -> Floats:
     return np.asarray(np.sqrt(np.maximum(np.stack(variances), 0)))
 
 
-def list_obstacles(
-    model: Phenotyper, judges: Judges, flags: Flags, figures: Figures
-) -> NDArray[np.object_]:
+def list_obstacles(model: Phenotyper, flags: Flags, figures: Figures) -> NDArray[np.object_]:
     """Return why there is no estimate without charts: quantities x rules; empty if there is."""
     reasons = np.full(figures.value.shape, "", dtype=object)
-    width = figures.high - figures.low
-    for row, widest in enumerate(WIDEST):
-        reasons[row, ~(width[row] <= widest)] = (
-            f"the interval that the anchors and the other features allow is wider than {widest}"
-        )
-    if judges.doubtful > MOST_DOUBTFUL:
-        reasons[0] = (
-            f"by the other features, {judges.doubtful:.0%} of the patients whom the anchors show "
-            "may not be cases"
-        )
+    reasons[~(figures.high - figures.low <= WIDEST)] = (
+        f"the interval that the anchors and the other features allow is wider than {WIDEST}"
+    )
     # the judges allow for an error that the anchors share, which makes the PPV of labels low
     if not model.reliable_ and not model.reliability_reason_.startswith(LOW_PPV):
         reasons[:] = "the phenotyper is not reliable"

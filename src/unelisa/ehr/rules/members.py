@@ -4,13 +4,14 @@ Events have a row per record and observation period that contains its start: `ro
 `start` and `end` days since 1970, `first` and `last` the period's. Groups hold for records.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.ehr.omop.database import OmopTables, explain_engine
+from unelisa.ehr.omop.database import OmopTables, fetch
 from unelisa.ehr.omop.persons import list_periods
 from unelisa.ehr.omop.records import (
     as_day,
@@ -24,13 +25,11 @@ from unelisa.ehr.omop.requests import Window as Days
 from unelisa.ehr.rules.atlas import (
     CRITERIA,
     CohortDefinition,
-    ConceptSet,
+    Concept,
     Criterion,
-    Demographics,
     Filter,
     Group,
     Occurrence,
-    Offset,
     Table,
     Window,
 )
@@ -99,8 +98,7 @@ def find_members(
     for group in definition.inclusion:
         events = events[_holds(group, records, events)]
     events = _limit(events, definition.included)
-    if definition.end is not None:
-        events = events[_last(definition.end, definition.censoring, records, events)]
+    events = events[_last(definition, records, events)]
     return np.unique(events["person"].to_numpy(np.int64))
 
 
@@ -128,27 +126,28 @@ def _limit(events: "pd.DataFrame", limit: str) -> "pd.DataFrame":
     return ordered.drop_duplicates("person").sort_index()
 
 
-def _last(
-    offset: Offset, censoring: Sequence[Criterion], records: "_Records", events: "pd.DataFrame"
-) -> Flags:
+def _last(definition: CohortDefinition, records: "_Records", events: "pd.DataFrame") -> Flags:
     """Return which events do not end before they start; a censoring event ends them, too."""
+    if definition.end is None:
+        return np.ones(len(events), dtype=bool)
+    from_end, days = definition.end
     start, end = (events[name].to_numpy() for name in ("start", "end"))
-    kept = np.asarray((end if offset.from_end else start) + offset.days >= start)
+    kept = np.asarray((end if from_end else start) + days >= start)
     onwards = Window(((0, 1), (None, 1)), of_end=False, from_end=False)
-    for one in censoring:
+    for one in definition.censoring:
         wanted = Occurrence(one, ">=", 1, (onwards,), None, same_visit=False, anywhere=False)
         kept |= _holds(wanted, records, events)
     return kept
 
 
 def _holds(
-    part: Occurrence | Demographics | Group, records: "_Records", events: "pd.DataFrame"
+    part: Occurrence | Group | tuple[Filter, ...], records: "_Records", events: "pd.DataFrame"
 ) -> Flags:
-    if isinstance(part, Demographics):
-        return records.passes(events, part.filters)
     if isinstance(part, Occurrence):
         found = _sum_records(events, records.count(part, events))
         return np.asarray(SIGNS[part.sign](found, part.times))
+    if not isinstance(part, Group):
+        return records.passes(events, part)
     if not part.members:
         return np.ones(len(events), dtype=bool)
     held = np.sum([_holds(one, records, events) for one in part.members], axis=0)
@@ -165,13 +164,17 @@ class _Records:
     """Records of a database by criterion, each fetched once."""
 
     def __init__(
-        self, tables: OmopTables, concept_sets: dict[int, ConceptSet], scope: Scope
+        self, tables: OmopTables, concept_sets: Mapping[int, Sequence[Concept]], scope: Scope
     ) -> None:
         self._tables, self._sets, self._scope = tables, concept_sets, scope
-        self._fetched: dict[Criterion, pd.DataFrame] = {}
-        self._concepts: dict[int, list[int]] = {}
-        self._looked_up: dict[str, pd.DataFrame] = {}
-        self._periods: pd.DataFrame | None = None
+        self.list_records = cache(self._list_records)
+        self.list_concepts = cache(self._list_concepts)
+        self._look_up = cache(self._fetch_lookup)
+
+    @cached_property
+    def _periods(self) -> "pd.DataFrame":
+        table = _fetch(list_periods(self._tables), "reading the observation periods").dropna()
+        return table.assign(**{name: _number(table[name]) for name in ("first", "last")})
 
     def list_primary(
         self, criteria: Sequence[Criterion], observed: tuple[int, int]
@@ -187,28 +190,22 @@ class _Records:
 
     def observe(self, records: "pd.DataFrame") -> "pd.DataFrame":
         """Return records in the observation periods that contain their start."""
-        if self._periods is None:
-            table = _fetch(list_periods(self._tables), "reading the observation periods").dropna()
-            days = {name: _number(table[name]) for name in ("first", "last")}
-            self._periods = table.assign(**days)
         both = records.merge(self._periods, on="person")
         inside = (both["first"] <= both["start"]) & (both["start"] <= both["last"])
         return both[inside].reset_index(drop=True)
 
-    def list_records(self, criterion: Criterion) -> "pd.DataFrame":
-        if criterion not in self._fetched:
-            found = self._read(criterion)
-            found = found.sort_values(["person", "start", "key"], kind="stable", ignore_index=True)
-            found = found.assign(row=np.arange(len(found)))
-            if criterion.first:
-                found = found.drop_duplicates("person")
-            found = found[self.passes(found, criterion.filters)]
-            if criterion.group is not None:
-                events = self.observe(found)
-                held = events["row"][_holds(criterion.group, self, events)]
-                found = found[found["row"].isin(held)]
-            self._fetched[criterion] = found.reset_index(drop=True)
-        return self._fetched[criterion]
+    def _list_records(self, criterion: Criterion) -> "pd.DataFrame":
+        found = self._read(criterion)
+        found = found.sort_values(["person", "start", "key"], kind="stable", ignore_index=True)
+        found = found.assign(row=np.arange(len(found)))
+        if criterion.first:
+            found = found.drop_duplicates("person")
+        found = found[self.passes(found, criterion.filters)]
+        if criterion.group is not None:
+            events = self.observe(found)
+            held = events["row"][_holds(criterion.group, self, events)]
+            found = found[found["row"].isin(held)]
+        return found.reset_index(drop=True)
 
     def _read(self, criterion: Criterion) -> "pd.DataFrame":
         table, columns = CRITERIA[criterion.domain], _list_columns(criterion)
@@ -248,18 +245,17 @@ class _Records:
             found = records["value_as_number"].to_numpy(np.float64)
             return np.asarray(found / np.where(bound, bound, np.nan))
         if column in _LOOKUPS and column not in records:
-            return self._look_up(records, column)
+            keys = [*_LOOKUPS[column][1]]
+            records = records[keys].merge(self._look_up(column), "left", on=keys)
         return np.asarray(records[column].to_numpy(np.float64, na_value=np.nan))
 
-    def _look_up(self, records: "pd.DataFrame", column: str) -> Floats:
+    def _fetch_lookup(self, column: str) -> "pd.DataFrame":
         name, keys = _LOOKUPS[column]
-        if column not in self._looked_up:
-            table = self._tables.take(name, value=column, **{key: _KEYS[key] for key in keys})
-            table = table.select(**{one: as_number(table[one]) for one in table.columns})
-            table = table.filter(*(table[key].notnull() for key in keys))
-            self._looked_up[column] = _fetch(table, f"reading {name}").drop_duplicates([*keys])
-        found = records[[*keys]].merge(self._looked_up[column], "left", on=[*keys])
-        return np.asarray(found["value"].to_numpy(np.float64, na_value=np.nan))
+        names = {key: _KEYS[key] for key in keys}
+        table = self._tables.take(name, **names, **{column: column})
+        table = table.select(**{one: as_number(table[one]) for one in table.columns})
+        table = table.filter(*(table[key].notnull() for key in keys))
+        return _fetch(table, f"reading {name}").drop_duplicates([*keys])
 
     def count(self, wanted: Occurrence, events: "pd.DataFrame") -> NDArray[Any]:
         records = self.list_records(wanted.criterion)
@@ -283,20 +279,17 @@ class _Records:
             found += np.bincount(event[kept], minlength=len(events))
         return found
 
-    def list_concepts(self, number: int) -> list[int]:
+    def _list_concepts(self, number: int) -> list[int]:
         """Return the concepts of a set that the vocabulary has; of descendants, the valid ones."""
-        if number not in self._concepts:
-            items = self._sets[number]
-            chosen, excluded = (
-                self._resolve(tuple(item for item in items if item[2] == out))
-                for out in (False, True)
-            )
-            self._concepts[number] = sorted(chosen - excluded) or [-1]  # no record has this
-        return self._concepts[number]
+        items = self._sets[number]
+        chosen, excluded = (
+            self._resolve([item for item in items if item[2] == out]) for out in (False, True)
+        )
+        return sorted(chosen - excluded) or [-1]  # no record has this
 
-    def _resolve(self, items: ConceptSet) -> set[int]:
+    def _resolve(self, items: Sequence[Concept]) -> set[int]:
         found = self._expand(items)
-        mapped = self._expand(tuple(item for item in items if item[3]))
+        mapped = self._expand([item for item in items if item[3]])
         if not mapped:
             return found
         names = {"kind": "relationship_id", "invalid": "invalid_reason", "to": "concept_id_2"}
@@ -304,7 +297,7 @@ class _Records:
         links = links.filter((links.kind == "Maps to") & _is_valid(links.invalid))
         return found | _fetch_concepts(links.filter(as_number(links.to).isin(sorted(mapped))))
 
-    def _expand(self, items: ConceptSet) -> set[int]:
+    def _expand(self, items: Sequence[Concept]) -> set[int]:
         """Return concepts, and the valid descendants of those that are named with them."""
         if not items:
             return set()
@@ -429,8 +422,7 @@ def _fetch_concepts(table: Any) -> set[int]:
 
 
 def _fetch(expression: Any, doing: str) -> "pd.DataFrame":
-    with explain_engine(doing):
-        found: pd.DataFrame = expression.to_pyarrow().to_pandas()
+    found: pd.DataFrame = fetch(expression, doing).to_pandas()
     return found
 
 

@@ -4,30 +4,13 @@ import numpy as np
 import pytest
 
 from studies.rate import simulated
-from studies.rate.page import render_rate
 from studies.rate.runs import find_rate_sets, run_set
 from studies.rate.simulated import BUDGETS, MODELS, SHARES, measure_draws, simulate_models
-from studies.records import make_archive
+from studies.worth.runs import Target, count_cases, judge_target, list_measures
+from studies.worth.simulated import KINDS, draw_crowd
 from unelisa.analysis.scoring import bound_frequency
 from unelisa.errors import ModelError
-
-
-@pytest.fixture
-def archive():
-    """Two sets, one without an interval of the model's own, and one simulated model."""
-    figures = {
-        **{"coverage": [0.95, 0.95], "width": [0.1, 0.1], "error": [0.02, 0.02]},
-        **{"alone_coverage": [0.96, 0.96], "alone_width": [0.2, 0.2], "alone_error": [0.05, 0.05]},
-    }
-    facts = {"classes": 2, "items": 1000, "labels": 50, "reliable": True, "accuracy": 0.9}
-    one = {
-        **{"set": "one", **facts, "truth": [0.6, 0.4], "draws": 200},
-        **{"without": [[0.5, 0.4, 0.55], [0.5, 0.45, 0.6]], **figures},
-    }
-    two = {**one, "set": "two", "without": [[0.5, None, None], [0.5, None, None]]}
-    model = {"model": "useless", "share": 0.5, "labels": 20}
-    single = {key: values[0] for key, values in figures.items()}
-    return make_archive(sets=[one, two], models=[{**model, **single}])
+from unelisa.votes import Votes
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
@@ -56,26 +39,7 @@ def test_sets_of_both_folders_are_found(tmp_path):
         find_rate_sets(tmp_path / "data", tmp_path / "none")
 
 
-def test_the_page_says_what_the_archive_holds(archive):
-    page = render_rate(archive)
-    assert "on 2 sets of votes, 200 times 50 random items" in page
-    assert "| right on .9 or more | 2 | .950 | .950 | .960 | .500 | .400 |" in page
-    assert "within .93 to .97 on 2 of 2 sets, below on 0 and above on 0" in page
-    assert "| useless | .950 (.960), .50 |" in page
-    assert "lowest coverage of a single share is .950: a model that is *useless*, a share" in page
-
-
-def test_sets_without_gold_count_once_and_misses_are_named(archive):
-    words = "The interval is given on 1 of 2 sets; on 0 of them it contains the true share of every"
-    assert words in render_rate(archive)
-    assert "of their rarest class: one (.400)." in render_rate(archive)
-    archive["sets"][0]["without"] = [[0.5, 0.4, 0.65], [0.5, 0.35, 0.6]]
-    assert "; on 1 of them" in render_rate(archive)
-    archive["sets"] = archive["sets"][1:]
-    assert "No interval is given on any of 1 sets." in render_rate(archive)
-
-
-def test_figures_of_a_model_that_knows_nothing_are_those_of_the_labels_alone():
+def test_models_that_know_nothing_or_all():
     truth = np.arange(400)[:, None] % 4 == np.arange(4)
     found = measure_draws(truth, np.full((400, 4), 0.25), 30, 20)
     for figure in ("coverage", "width", "error"):
@@ -83,9 +47,6 @@ def test_figures_of_a_model_that_knows_nothing_are_those_of_the_labels_alone():
         assert len(found[figure]) == 4
     low, high = bound_frequency(0.25, 30 * 399 / 370)
     assert found["width"][0] == pytest.approx(high - low, rel=0.15)
-
-
-def test_a_perfect_model_is_always_covered_and_nearer():
     truth = np.stack([np.arange(500) < 200, np.arange(500) >= 200], axis=1)
     found = measure_draws(truth, truth * 1.0, 50, 40)
     assert found["coverage"] == [1, 1]
@@ -99,3 +60,49 @@ def test_every_model_share_and_budget_has_a_row(monkeypatch):
     assert len(rows) == len(MODELS) * len(SHARES) * len(BUDGETS)
     perfect = [row for row in rows if row["model"] == "perfect" and row["labels"] == 50]
     assert all(row["width"] < row["alone_width"] for row in perfect if row["share"] > 0.1)
+
+
+def test_measures_are_shares_of_cases_on_items_with_known_truth():
+    tables = np.array([[[6.0, 2.0], [1.0, 3.0]]])  # class no: 6 no, 2 yes; class yes: 1 no, 3 yes
+    found = {name: float(share[0]) for name, (share, _) in list_measures(tables).items()}
+    assert found == pytest.approx(
+        {"accuracy": 9 / 12, "sensitivity": 3 / 4, "specificity": 6 / 8, "ppv": 3 / 5, "npv": 6 / 7}
+    )
+    votes = Votes.of([[1, -1], [1, 0], [-1, -1], [1, 1]], coding="pm1")
+    tables = count_cases(votes, np.array([1, 1, -1, 0], dtype=np.int8))
+    assert tables.tolist() == [[[1, 0], [0, 2]], [[1, 0], [1, 0]]]
+
+
+def test_intervals_are_counted_where_they_are_told():
+    rng = np.random.default_rng(0)
+    truth = rng.choice([-1, 1], 300).astype(np.int8)
+    right = rng.random((300, 5)) < [0.9, 0.8, 0.7, 0.75, 0.6]
+    values = np.where(right, truth[:, None], -truth[:, None]).astype(np.int8)
+    votes = Votes.of(values, coding="pm1")
+    row = judge_target(Target(votes, count_cases(votes, truth), counted=True))
+    assert row["told"]
+    inside, asked, widths = row["held"]["accuracy"]
+    assert asked == 5
+    assert 4 <= inside <= 5
+    assert 0 < widths / asked < 0.4
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_votes_follow_the_chances_that_are_told(kind):
+    """Over many crowds a voter says each class as often as its table has it."""
+    away = []
+    for number in range(12):
+        crowd = draw_crowd(kind, number)
+        codes = (-1, 1) if kind != "classes" else range(1, crowd.tables.shape[1] + 1)
+        voted = (crowd.values != 0).sum(axis=0)
+        said = np.stack([(crowd.values == code).sum(axis=0) for code in codes], axis=1)
+        away += list((said / voted[:, None] - crowd.tables.sum(axis=1)).ravel())
+        assert crowd.tables.sum(axis=(1, 2)) == pytest.approx(1)
+    assert abs(np.mean(away)) < 1e-9 + 0.01
+    assert np.sqrt(np.mean(np.square(away))) < 0.05
+
+
+def test_a_crowd_is_drawn_by_its_number():
+    first, again, other = (draw_crowd("plain", number).values for number in (3, 3, 4))
+    assert np.array_equal(first, again)
+    assert first.shape != other.shape or not np.array_equal(first, other)
