@@ -141,6 +141,8 @@ def test_judges_can_be_chosen(logs, refuse):
     log = logs / "inspect-log-v2.json"
     assert read_jury(log, judges=["kind"]).voters.tolist() == ["kind"]
     assert "the logs have 'kind', 'strict'" in refuse(log.read_bytes(), judges=["Kind"])
+    assert "no verdicts of 'Kind'" in refuse(log.read_bytes(), judges=["kind", "Kind"])
+    assert "no such question" in refuse(log.read_bytes(), question="tone")
 
 
 def test_a_folder_is_read_whole(logs, tmp_path, said):

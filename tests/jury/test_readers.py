@@ -118,6 +118,8 @@ def test_one_of_several_questions_or_options_is_declared(tasks, refuse, tmp_path
     assert "several options at once" in refuse(json.dumps(tasks), question="tone")
     (tmp_path / "both.json").write_text(json.dumps(tasks))
     assert said(tmp_path / "both.json", question="tone: warm") == {("1", "7"): "pass"}
+    for question in ("tone: cold", "mood"):
+        assert "no" in refuse(json.dumps(tasks), question=question)
 
 
 def test_a_class_that_only_gold_names_is_a_class(tasks, tmp_path):
@@ -146,6 +148,14 @@ def test_an_accepted_prediction_is_no_independent_vote(tasks, tmp_path):
     with pytest.warns(VotesWarning, match="a prediction was accepted"):
         jury = read_jury(tmp_path / "tasks.json")
     assert jury.failures == {"7": 1}
+
+
+def test_an_annotation_that_was_copied_is_no_independent_vote(tasks, tmp_path):
+    first, second = tasks[0]["annotations"][:2]
+    first["id"], second["parent_annotation"], second["result"] = 8, 8, first["result"]
+    (tmp_path / "tasks.json").write_text(json.dumps(tasks))
+    with pytest.warns(VotesWarning, match="an annotation was copied"):
+        assert sum(read_jury(tmp_path / "tasks.json").failures.values()) == 1
 
 
 @pytest.mark.parametrize(
@@ -245,8 +255,9 @@ def test_rankings_are_preferences_and_equal_ranks_are_ties(logs):
     ]  # fmt: skip
 
 
-def test_a_ranking_without_its_ranks_is_refused(logs, refuse):
+def test_a_ranking_without_its_ranks_or_of_one_option_twice_is_refused(logs, refuse):
     text = (logs / "argilla-server-ranking-2.8.jsonl").read_text().splitlines()[0]
+    assert "an option twice" in refuse(text.replace('"value": "b"', '"value": "a"'))
     assert "found a list" in refuse(text.replace('"rank": 1', '"rank": null'))
 
 

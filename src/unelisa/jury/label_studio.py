@@ -10,7 +10,11 @@ from unelisa.jury.verdicts import Verdict
 # the value of a choice, of stars, of a number, of a pair, of a tree of labels
 _ANSWERS = ("choices", "rating", "number", "selected", "taxonomy")
 _MINIMAL, _ANNOTATOR, _PERSON = ("annotator", "annotation_id"), ("completed_by",), ("email", "id")
-ACCEPTED = Failed("a prediction was accepted")
+# where an annotation began, and why it is no second opinion if it was left as it was
+_PARENTS = {
+    "parent_prediction": Failed("a prediction was accepted"),
+    "parent_annotation": Failed("an annotation was copied"),
+}
 
 
 def fits(record: Record) -> bool:
@@ -28,22 +32,31 @@ def read(records: Iterable[Record]) -> Iterator[Verdict]:
 def _read_task(task: Record) -> Iterator[Verdict]:
     item, system = require(task, ("id", "inner_id")), take_object(task, "data").get("system")
     project = task.get("project")
-    predictions = {}
+    earlier: dict[tuple[str, str], dict[Any, Any]] = {}
     for prediction in take_objects(task, "predictions"):
         model = prediction.get("model_version") or "prediction"
-        predictions[str(prediction.get("id"))] = answers = _read_answers(prediction)
-        for question, mark in answers.items():
+        earlier["parent_prediction", str(prediction.get("id"))] = _read_answers(prediction)
+        for question, mark in _read_answers(prediction).items():
             yield Verdict(item, model, mark, system, question, project)
-    for annotation in take_objects(task, "annotations"):
+    annotations = take_objects(task, "annotations")
+    for annotation in annotations:
+        earlier["parent_annotation", str(annotation.get("id"))] = _read_answers(annotation)
+    for annotation in annotations:
         gold = annotation.get("ground_truth") is True
         person = annotation.get("completed_by")  # a number, or an object with it or an address
         named, keys = (person, _PERSON) if isinstance(person, dict) else (annotation, _ANNOTATOR)
         judge = require(named, keys) if not gold else None
         given = {} if annotation.get("was_cancelled") else _read_answers(annotation)
-        accepted = {} if gold else predictions.get(str(annotation.get("parent_prediction")), {})
         for question, mark in (given or {None: None}).items():
-            same = question in accepted and accepted[question] == mark
-            yield Verdict(item, judge, ACCEPTED if same else mark, system, question, project)
+            same = (
+                failed
+                for key, failed in _PARENTS.items()
+                if mark is not None
+                and not gold
+                and annotation.get(key) is not None
+                and earlier.get((key, str(annotation[key])), {}).get(question) == mark
+            )
+            yield Verdict(item, judge, next(same, mark), system, question, project)
 
 
 def _read_minimal(record: Record) -> Iterator[Verdict]:

@@ -145,6 +145,7 @@ class Panel:
         judges: Iterable[str] | None = None,
     ) -> None:
         self._cut, self._declared, self._met = cut, question, question
+        self._missing = question is not None  # whether nothing was asked, or no option chosen, so
         self._wanted, self._others = None if judges is None else set(judges), set[str]()
         self._answers: dict[Key, int] = {}
         self._repeats: dict[Key, dict[Any, int]] = {}
@@ -200,6 +201,8 @@ class Panel:
 
     def _add_ranking(self, verdict: Verdict, ranking: Ranking) -> None:
         """Add a preference for each pair of options, by name: how they were shown is unknown."""
+        if len({name for name, _ in ranking}) < len(ranking):
+            raise VotesError("a ranking names an option twice; keep one of them")
         for (one, high), (other, low) in combinations(sorted(ranking, key=str), 2):
             winner = "tie" if high == low else "first" if high < low else "second"
             pair = Preference(verdict.item, verdict.judge, one, other, winner, task=verdict.task)
@@ -248,6 +251,7 @@ class Panel:
         """Return whether answers to a question or its option are wanted, and the mark."""
         self._met = self._met or name
         if name == self._met:
+            self._missing = False
             return True, mark
         if self._declared is None:
             raise VotesError(
@@ -257,8 +261,10 @@ class Panel:
         asked, _, option = self._declared.partition(": ")
         if asked != name or not option:
             return False, None
-        chosen = mark if isinstance(mark, Choices) else (mark,)
-        return True, None if mark is None else option in map(str, chosen)
+        chosen = map(str, mark if isinstance(mark, Choices) else (mark,))
+        found = None if mark is None else option in chosen
+        self._missing = self._missing and not found
+        return True, found
 
     def _identify(self, verdict: Verdict) -> Key:
         """Return the key of an answer; answers to one item are numbered as they appear."""
@@ -356,6 +362,11 @@ class Panel:
         )
 
     def _refuse_none(self) -> None:
+        absent = sorted((self._wanted or set()) - self._judges.keys())
+        if self._rows[0] and absent:
+            raise VotesError(f"the logs have no verdicts of {list_names(absent)}")
+        if self._rows[0] and self._missing:
+            raise VotesError("the logs have no such question, or nobody chose the option")
         if self._rows[0]:
             return
         if self.preferences:
