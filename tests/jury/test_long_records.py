@@ -120,20 +120,20 @@ def test_gold_labels_of_other_words_or_of_another_scale_are_refused(refuse):
 
 def test_names_that_look_the_same_and_missing_systems_are_said(tmp_path):
     path = tmp_path / "log.jsonl"
-    for systems, words in (("aA", "'a', 'A' may be the same"), (("a", None), "questions none")):
+    for systems, words in (("aA", "'A', 'a' may be the same"), (("a", None), "questions none")):
         lines = [{**RECORD, "system": name} for name in systems]
         path.write_text("\n".join(map(json.dumps, lines)))
         with pytest.warns(VotesWarning, match=words):
             read_jury(path)
     rows = [{"item": k, "judge": "gG"[k % 2], "score": k / 7} for k in range(4)]
     path.write_text("\n".join(map(json.dumps, rows)))
-    with pytest.warns(VotesWarning, match="'g', 'G' may be the same"):
+    with pytest.warns(VotesWarning, match="'G', 'g' may be the same"):
         read_scores(path)
     pairs = [
         {"id": k, "judge": "gG"[k], "model_a": "p", "model_b": "q", "winner": "p"} for k in (0, 1)
     ]
     path.write_text("\n".join(map(json.dumps, pairs)))
-    with pytest.warns(VotesWarning, match="'g', 'G' may be the same"):
+    with pytest.warns(VotesWarning, match="'G', 'g' may be the same"):
         read_preferences(path)
 
 

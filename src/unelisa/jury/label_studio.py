@@ -1,6 +1,7 @@
 """Label Studio: exported tasks, JSON or JSON-MIN; people and models vote, ground truth is gold."""
 
 from collections.abc import Iterable, Iterator
+from itertools import compress
 from typing import Any
 
 from unelisa.jury.documents import Record, require, take_first, take_object, take_objects
@@ -10,10 +11,10 @@ from unelisa.jury.verdicts import Verdict
 # the value of a choice, of stars, of a number, of a pair, of a tree of labels
 _ANSWERS = ("choices", "rating", "number", "selected", "taxonomy")
 _MINIMAL, _ANNOTATOR, _PERSON = ("annotator", "annotation_id"), ("completed_by",), ("email", "id")
-# where an annotation began, and why it is no second opinion if it was left as it was
-_PARENTS = {
-    "parent_prediction": Failed("a prediction was accepted"),
-    "parent_annotation": Failed("an annotation was copied"),
+# what an annotation may begin as, and why it is no second opinion if it was left so
+_COPIED = {
+    "prediction": Failed("a prediction was accepted"),
+    "annotation": Failed("an annotation was copied"),
 }
 
 
@@ -32,31 +33,24 @@ def read(records: Iterable[Record]) -> Iterator[Verdict]:
 def _read_task(task: Record) -> Iterator[Verdict]:
     item, system = require(task, ("id", "inner_id")), take_object(task, "data").get("system")
     project = task.get("project")
-    earlier: dict[tuple[str, str], dict[Any, Any]] = {}
-    for prediction in take_objects(task, "predictions"):
+    parts = {one: take_objects(task, f"{one}s") for one in _COPIED}
+    known = [(one, part) for one in parts for part in parts[one] if part.get("id") is not None]
+    earlier = {(one, str(part["id"])): _read_answers(part) for one, part in known}
+    for prediction in parts["prediction"]:
         model = prediction.get("model_version") or "prediction"
-        earlier["parent_prediction", str(prediction.get("id"))] = _read_answers(prediction)
         for question, mark in _read_answers(prediction).items():
             yield Verdict(item, model, mark, system, question, project)
-    annotations = take_objects(task, "annotations")
-    for annotation in annotations:
-        earlier["parent_annotation", str(annotation.get("id"))] = _read_answers(annotation)
-    for annotation in annotations:
+    for annotation in parts["annotation"]:
         gold = annotation.get("ground_truth") is True
         person = annotation.get("completed_by")  # a number, or an object with it or an address
         named, keys = (person, _PERSON) if isinstance(person, dict) else (annotation, _ANNOTATOR)
         judge = require(named, keys) if not gold else None
         given = {} if annotation.get("was_cancelled") else _read_answers(annotation)
         for question, mark in (given or {None: None}).items():
-            same = (
-                failed
-                for key, failed in _PARENTS.items()
-                if mark is not None
-                and not gold
-                and annotation.get(key) is not None
-                and earlier.get((key, str(annotation[key])), {}).get(question) == mark
-            )
-            yield Verdict(item, judge, next(same, mark), system, question, project)
+            begun = (earlier.get((x, str(annotation.get(f"parent_{x}"))), {}) for x in _COPIED)
+            copied = [x.get(question, ()) == mark and not gold for x in begun]
+            said = next(compress(_COPIED.values(), copied), mark)
+            yield Verdict(item, judge, said, system, question, project)
 
 
 def _read_minimal(record: Record) -> Iterator[Verdict]:

@@ -297,8 +297,8 @@ class Panel:
     def finish(self, coding: CodingChoice, source: str) -> Jury:
         """Return the votes, with gold labels and systems."""
         self._refuse_none()
-        self._refuse_gold_scale()
         named = name_grades(self.grades, coding, self._cut, self._ranges)
+        self._refuse_gold(named)
         coding = named.coding
         distinct = list(dict.fromkeys(label for label in named.labels if label is not None))
         lookup = np.array(
@@ -308,7 +308,6 @@ class Panel:
         said = lookup[grades]
         if coding == "auto" and len(set(said[said >= 0].tolist())) < len(distinct) > 1:
             coding = tuple(sorted(distinct))  # gold labels name classes that nobody voted
-        self._refuse_other_gold(named, said)
         items = self.name_items()
         judged = _sort_names(items, rows), _sort_names(list(self._judges), judges)
         table = LongVotes(*judged, Column(distinct, said))
@@ -320,23 +319,18 @@ class Panel:
             raise VotesError(message, *hints, **error.about) from None
         return self._complete(Votes.of_assembled(found), items, named, source)
 
-    def _refuse_gold_scale(self) -> None:
-        """Raise `VotesError` where gold labels are 0 and 1 and scores are not."""
-        grades = self.grades
-        gold = [x for x in map(grades.__getitem__, self._gold.values()) if isinstance(x, float)]
+    def _refuse_gold(self, named: Named) -> None:
+        """Raise `VotesError` where gold labels have another scale, or other words, than votes."""
+        gold, voted = set(self._gold.values()), set(self._rows[2]) - {-1}
+        scores = [x for k in gold if isinstance(x := self.grades[k], float)]
         best = max((one.high for one in self._ranges.values()), default=0.0)
-        if gold and max(gold) <= 1 < best:
+        if scores and max(scores) <= 1 < best:
             raise VotesError(
-                f"the gold labels are at most {max(gold):g} and scores go to {best:g}; write gold "
-                "labels as pass and fail, or on the scale of the scores"
+                f"the gold labels are at most {max(scores):g} and scores go to {best:g}; write "
+                "gold labels as pass and fail, or on the scale of the scores"
             )
-
-    def _refuse_other_gold(self, named: Named, said: Any) -> None:
-        """Raise `VotesError` where no gold label is one that a judge gave."""
-        gold = {named.labels[k] for k in self._gold.values()} - {None}
-        distinct = dict.fromkeys(label for label in named.labels if label is not None)
-        voted = {label for k, label in enumerate(distinct) if k in set(said.tolist())}
-        if len(gold) > 1 and not gold & voted:
+        said, known = ({named.labels[k] for k in part} - {None} for part in (voted, gold))
+        if len(known) > 1 and not known & said:
             raise VotesError("no gold label is one of the judges' labels; use one spelling of each")
 
     def _complete(self, votes: Votes, items: list[str], named: Named, source: str) -> Jury:
@@ -346,9 +340,8 @@ class Panel:
             if k in voted and label is not None:
                 gold[items[k]] = label
         own: dict[str, Any] = {part.name: getattr(votes, part.name) for part in fields(votes)}
-        failures: Counter[str] = Counter()
-        for (judge, _), count in self.failures.items():
-            failures[judge] += count
+        judges = {judge for judge, _ in self.failures}
+        failures = {x: sum(n for (y, _), n in self.failures.items() if x == y) for x in judges}
         keys = [*zip(items, self._answers, strict=True)]
         return Jury(
             **own,
@@ -356,18 +349,18 @@ class Panel:
             systems={item: key.system for item, key in keys if key.system},
             questions={item: " / ".join(filter(None, key.question)) for item, key in keys},
             source=source,
-            failures=dict(failures),
+            failures=failures,
             checks=dict(self.checks),
             notes=(named.note,) if named.note else (),
         )
 
     def _refuse_none(self) -> None:
         absent = sorted((self._wanted or set()) - self._judges.keys())
-        if self._rows[0] and absent:
-            raise VotesError(f"the logs have no verdicts of {list_names(absent)}")
-        if self._rows[0] and self._missing:
-            raise VotesError("the logs have no such question, or nobody chose the option")
         if self._rows[0]:
+            if absent:
+                raise VotesError(f"the logs have no verdicts of {list_names(absent)}")
+            if self._missing:
+                raise VotesError("the logs have no such question, or nobody chose the option")
             return
         if self.preferences:
             raise VotesError(
@@ -419,17 +412,13 @@ class Panel:
             warn_user(told, VotesWarning)
         self._tell_names()
         scores = sorted({grade for grade in self.grades if isinstance(grade, float)})
-        odd = [
-            x
-            for x, rest in ((scores[:1], scores[1:]), (scores[-1:], scores[:-1]))
-            if len(rest) >= MOST_SIGNS and _is_sign(x[0], rest)
-        ]
-        for (score,) in odd:
-            warn_user(
-                f"the score {score:g} is apart from all others; if it stands for a judgment that "
-                "failed, leave it empty",
-                VotesWarning,
-            )
+        for score, rest in ((scores[:1], scores[1:]), (scores[-1:], scores[:-1])):
+            if len(rest) >= MOST_SIGNS and _is_sign(score[0], rest):
+                warn_user(
+                    f"the score {score[0]:g} is apart from all others; if it stands for a judgment "
+                    "that failed, leave it empty",
+                    VotesWarning,
+                )
         if not self.failures:
             return
         total = sum(self.failures.values())
@@ -441,18 +430,14 @@ class Panel:
 
     def _tell_names(self) -> None:
         """Warn of judges or systems who may be one, and of answers without a system."""
-        systems = dict.fromkeys(key.system for key in self._answers)
-        asked = [
-            {key.question for key in self._answers if bool(key.system) is known}
-            for known in (False, True)
-        ]
-        systems |= dict.fromkeys(name for row in self.preferences for name in row[2:4])
-        _tell_similar(systems)
-        _tell_similar(dict.fromkeys(row.judge for row in self.preferences))
-        if asked[0] & asked[1]:
-            warn_user(
-                "some answers have a system and others to the same questions none", VotesWarning
-            )
+        systems = {key.system for key in self._answers}
+        if "" in systems and len(systems) > 1:
+            asked = {key.question for key in self._answers if not key.system}
+            if any(key.system and key.question in asked for key in self._answers):
+                told = "some answers have a system and others to the same questions none"
+                warn_user(told, VotesWarning)
+        _tell_similar(systems.union(*(row[2:4] for row in self.preferences)))
+        _tell_similar({row.judge for row in self.preferences})
 
     def name_items(self) -> list[str]:
         """Return the answers' names: the item, with what else distinguishes two answers."""
@@ -470,7 +455,7 @@ class Panel:
 
 
 def _tell_similar(names: Iterable[str]) -> None:
-    if alike := find_similar_names(list(names)):
+    if alike := find_similar_names(sorted(names)):
         warn_user(f"{list_names(alike)} may be the same; spell them alike", VotesWarning)
 
 
