@@ -85,11 +85,21 @@ RECORD = {"item": 1, "judge": "x", "label": 1}
 def test_tasks_beside_items_and_epochs_are_told_apart(tmp_path):
     path = tmp_path / "log.jsonl"
     for field, names in (("task", ["u / 1", "v / 1"]), ("epoch", ["1", "1 epoch 2"])):
-        lines = [{**RECORD, "label": k, field: d} for k, d in enumerate("uv")]
+        told = "uv" if field == "task" else (1, 2)
+        lines = [{**RECORD, "label": k, field: x} for k, x in enumerate(told)]
         path.write_text("\n".join(map(json.dumps, lines)))
         jury = read_jury(path)
         assert jury.items.tolist() == names
         assert len(set(jury.questions.values())) == (2 if field == "task" else 1)
+        pd.DataFrame(lines).to_csv(tmp_path / "log.csv", index=False)
+        assert read_jury(tmp_path / "log.csv").items.tolist() == names
+
+
+def test_a_time_is_no_epoch(tmp_path):
+    path = tmp_path / "log.jsonl"
+    lines = [{**RECORD, "judge": f"j{k}", "label": k, "epoch": 1717236000 + k} for k in (0, 1)]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    assert read_jury(path).shape == (1, 2)
 
 
 def test_models_that_one_judge_judged_may_be_systems(tmp_path, refuse):

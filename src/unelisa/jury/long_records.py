@@ -18,7 +18,7 @@ _SCORES = ("score", "rating", "ratings")
 _SYSTEMS = ("system", "system_under_test", "candidate")
 _QUESTIONS = ("criterion", "dimension", "question_name", "metric", "aspect")
 _TASKS = ("dataset", "suite", "task_name", "benchmark", "task")  # unless the items are tasks
-_REPEATS = ("epoch", "repeat", "attempt", "trial")
+_REPEATS, _DIGITS = ("epoch", "repeat"), 3  # of a repeat; longer ones are times
 _MODEL = "model"  # of a judge, or the system
 _GOLD = ("gold", "truth", "ground_truth", "gold_label")
 _MARKED = (*_LABELS, *_SCORES)
@@ -42,6 +42,8 @@ def read(records: Iterable[Record]) -> Iterator[Verdict]:
         item, judge, mark, system, gold, question, task, repeat = (
             None if key is None else record[key] for key in keys
         )
+        repeat = str(repeat).removesuffix(".0")
+        repeat = repeat if repeat.isdigit() and len(repeat) <= _DIGITS else None
         model = None if keys[3] else record.get(_MODEL)
         if model is not None and models.setdefault(str(judge), model) != model:
             raise VotesError(

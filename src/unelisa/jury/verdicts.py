@@ -31,7 +31,7 @@ from unelisa.votes.frames import find_similar_names, list_names
 VERDICT_BYTES, NAME_BYTES = 80, 300  # of memory at the peak, roughly: per verdict, per name
 CHECKED = 1 << 16  # verdicts between two checks of the memory
 MOST_SIGNS = 3  # other scores beside which -1 or 99 may be none
-SIGNS = (99.0, 999.0, 9999.0)
+SIGNS = (-1.0, -9.0, -99.0, -999.0, 99.0, 999.0, 9999.0)
 MOST_FREE = 1 << 16  # distinct marks that are held; more are free text or cannot be grouped
 
 
@@ -355,10 +355,7 @@ class Panel:
         )
 
     def _refuse_none(self) -> None:
-        absent = sorted((self._wanted or set()) - self._judges.keys())
         if self._rows[0]:
-            if absent:
-                raise VotesError(f"the logs have no verdicts of {list_names(absent)}")
             if self._missing:
                 raise VotesError("the logs have no such question, or nobody chose the option")
             return
@@ -408,6 +405,9 @@ class Panel:
 
     def tell_doubts(self, *, shared: bool) -> None:
         """Warn of judgments that failed or look so, and of items that two files share."""
+        heard = {*self._judges, *(row.judge for row in self.preferences)}
+        if heard and (absent := sorted((self._wanted or set()) - heard)):
+            raise VotesError(f"the logs have no verdicts of {list_names(absent)}")
         for told in self.list_shared() if shared else ():
             warn_user(told, VotesWarning)
         self._tell_names()
@@ -468,7 +468,7 @@ def _is_passed(value: Any) -> bool:
 
 def _is_sign(score: float, others: Sequence[float]) -> bool:
     """Return whether a score may be no score, such as -1 or 99 beside 1 to 5."""
-    return score < 0 <= others[0] or (score in SIGNS and others[-1] <= HIGHEST)
+    return score in SIGNS and (score < 0 <= others[0] or HIGHEST >= others[-1] < score)
 
 
 def _name_item(key: Key, several: bool, task: str) -> str:
