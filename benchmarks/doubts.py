@@ -4,8 +4,9 @@
     python benchmarks/doubts.py --seeds 0,1,2 --out x.json
 
 Cases are left out to make the disease rarer, and patients to make the cohort smaller. Seeds 0 to 4
-and 100 to 309 were used to choose the constants of `unelisa.ehr`; the default seeds were not. A row is one share of cases, one number of patients and one set of anchors: means over the
-seeds, how many fits were called reliable, and in how many the 95 % intervals hold.
+and 100 to 309 were used to choose the constants of `unelisa.ehr`; the default seeds were not. A row
+is one share of cases, one number of patients and one set of anchors: means over the seeds, how many
+fits were called reliable, and in how many the 95 % intervals hold.
 
 A second table shows small probabilities on the simulators of `studies/rules`, with and without the
 allowance for cases whom the anchors do not show.
