@@ -216,14 +216,6 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(
     assert database.read_bytes() == before
 
 
-def test_a_patient_twice_is_refused(refused, database, tmp_path):
-    with duckdb.connect(str(database)) as connection:
-        connection.execute("INSERT INTO person SELECT * FROM person LIMIT 1")
-    told = refused("phenotype", database, "--config", EXAMPLE, "--out", tmp_path / "p.csv")
-    assert "more than once" in told
-    assert not (tmp_path / "p.csv").exists()
-
-
 def test_bad_charts_are_refused(refused, database, tmp_path):
     gold = tmp_path / "gold.csv"
     gold.write_text("a,b\n1,2\n")
@@ -349,23 +341,6 @@ def test_labels_respect_sex_and_age_and_show_whether_the_anchors_do(
     facts = json.loads(told.read_text())
     assert not facts["reliable"]
     assert facts["excluded"] == (~able).sum()
-
-
-def test_a_code_under_two_names_is_not_used_twice(run, database, config, tmp_path):
-    told = tmp_path / "p.json"
-    (concept,) = (
-        duckdb.connect(str(database), read_only=True)
-        .execute(
-            "SELECT condition_concept_id FROM condition_occurrence WHERE condition_source_value = "
-            "'714.0'"
-        )
-        .fetchone()
-    )
-    file = config(change=('["ICD:714.%",', f'["ICD:714.%", "CONCEPT:{concept}",'))
-    assert run("phenotype", database, "--config", file, "--json", told).exit_code == 0
-    features = {one["feature"]: one for one in json.loads(told.read_text())["features"]}
-    assert not features[f"CONCEPT:{concept}"]["selected"]
-    assert features[f"CONCEPT:{concept}"]["reason"] == "shares records with an anchor: not used"
 
 
 def test_intervals_come_first(run, database, tmp_path):

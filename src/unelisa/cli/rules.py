@@ -39,7 +39,7 @@ from unelisa.ehr.rules.patterns import (
 )
 from unelisa.errors import ModelError, VotesError
 from unelisa.outputs import make_plain
-from unelisa.report.health import render_rules
+from unelisa.report.health import render_rules, show_group
 from unelisa.report.page import require_jinja
 from unelisa.report.wording import count_noun
 from unelisa.sources.files import TextTable, check_readable, measure_text, reading
@@ -159,6 +159,8 @@ def rules(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     patients = read_patients(sources[0], wanted)
     found = judge_rules(patients, wanted.phenotype, reviewed)
     facts = {"title": wanted.phenotype.title, **describe_overlap(*patients.list_flags())}
+    if facts["rounded"]:  # sizes could be worked out of exact figures
+        found = found.round(2)
     outcome = Outcome(found, facts, patients, reviewed is not None)
     if phevaluator is not None:
         with run.files() as files:
@@ -395,7 +397,7 @@ def show_overlap(screen: Console, facts: dict[str, Any]) -> None:
         ]
         label = Text.assemble(f"({k + 1}) ", printable(name))
         n = facts["flagged"][name]
-        patients = f"<{FEWEST_SHOWN}" if 0 < n < FEWEST_SHOWN else f"{n:,}"
+        patients = f"<{FEWEST_SHOWN}" if 0 < n < FEWEST_SHOWN else show_group(n, facts["patients"])
         rows.append((label, patients, *shares))
     columns = {"patients": ">", **{f"({k + 1})": ">" for k in range(len(names))}}
     title = "Of the patients of one rule, flagged by others"
