@@ -129,7 +129,6 @@ def simulated():
 
 
 @ANY
-@pytest.mark.filterwarnings("ignore:the answer depends on")
 @pytest.mark.filterwarnings("ignore:.*hardly decided")  # the anchor of this test is nobody's expert
 def test_clone_keeps_the_settings_and_forgets_the_fit(cls, simulated):
     model = cls()
@@ -170,7 +169,6 @@ def test_a_selector_gives_frames_and_stands_before_dawid_skene_in_a_pipeline(sim
 
 
 @pytest.mark.parametrize("cls", AGGREGATORS.values())
-@pytest.mark.filterwarnings("ignore:the answer depends on")
 def test_scorers_find_the_score(cls, simulated):
     """`roc_auc` asks classifiers only for their decision function."""
     scores = cross_val_score(

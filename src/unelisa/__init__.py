@@ -1,7 +1,8 @@
 """Labels without ground truth: who among many voters depends on whom, who is an expert."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from unelisa.doors import open_door
 
 if TYPE_CHECKING:
     from unelisa.aggregators import (
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from unelisa.analysis import (
         Stability,
         bootstrap,
-        certify,
         certify_cohort,
         certify_rates,
         compare_methods,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         plan_certification,
         suggest_votes,
     )
+    from unelisa.analysis.certify import certify
     from unelisa.ehr import Phenotyper, evaluate_rules, read_omop, simulate_ehr
     from unelisa.jury import read_jury
     from unelisa.latent.device import to_device
@@ -54,9 +55,11 @@ if TYPE_CHECKING:
 
 __version__ = "0.3.0"
 
-# Loaded when first asked for: scikit-learn and Numba take a second that --help need not wait for.
-# Names that are not listed here are aggregators.
+# Loaded when first asked for: scikit-learn and Numba take a second that --help need not wait for
 _ROOMS = {
+    "aggregators": "AGGREGATORS DawidSkene LatentIsing LatentSpectralMetaLearner LogLinear "
+    "MajorityVote OneCoinDawidSkene OneVsRest SpectralMetaLearner StackedRBM UnElisa Wawa "
+    "ZeroBasedSkill find_drift",
     "analysis": "Stability bootstrap certify certify_cohort certify_rates compare_methods "
     "draw_gold estimate_rate plan_certification suggest_votes",
     "ehr": "Phenotyper evaluate_rules read_omop simulate_ehr",
@@ -69,7 +72,7 @@ _ROOMS = {
     "storage": "load save",
     "votes": "Votes",
 }
-_HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()}
+__getattr__, __dir__ = open_door(__name__, _ROOMS)
 
 __all__ = [
     "AGGREGATORS",
@@ -121,15 +124,3 @@ __all__ = [
     "votes_from_estimators",
     "votes_from_forest",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'unelisa' has no attribute {name!r}")
-    value = getattr(import_module(f"unelisa.{_HOMES.get(name, 'aggregators')}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

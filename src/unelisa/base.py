@@ -21,7 +21,7 @@ class Estimator:
         return sorted(signature(cls).parameters)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name; those of an estimator's own as name__parameter."""
+        """Return the parameters by name; if `deep`, also nested ones as name__parameter."""
         found = {}
         for name in self._get_param_names():
             value = found[name] = getattr(self, name)
@@ -30,7 +30,7 @@ class Estimator:
         return found
 
     def set_params(self: Model, **params: Any) -> Model:
-        """Return self with other parameters."""
+        """Return self with other `params`, given by the names of `get_params`."""
         known, nested = self._get_param_names(), defaultdict[str, dict[str, Any]](dict)
         for key, value in params.items():
             name, inner, of_inner = key.partition("__")

@@ -24,6 +24,8 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Self
 
+UNRELIABLE = "the labels cannot be relied on"
+
 
 class Sentence(str):
     """A message that names a few voters; `voters` names all, if there are more."""
@@ -129,6 +131,12 @@ def warn_user(message: str, category: type[UnelisaWarning], *hints: Hint) -> Non
     if category is ConvergenceWarning and "sklearn.exceptions" in sys.modules:
         category = __getattr__("_SharedWarning")
     warnings.warn(category(message, *hints), stacklevel=level)
+
+
+def warn_if_unreliable(model: Any) -> None:
+    """Warn where the labels of a fit cannot be relied on; older model files do not say."""
+    if not getattr(model, "reliable_", True):
+        warn_user(f"{UNRELIABLE}: {model.reliability_reason_}", ReliabilityWarning)
 
 
 def __getattr__(name: str) -> Any:

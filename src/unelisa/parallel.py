@@ -8,7 +8,6 @@ from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from unelisa.errors import ModelError, warn_user
 from unelisa.kernels.threads import run_threads
@@ -30,6 +29,10 @@ def count_jobs(n_jobs: int | None) -> int:
     """Return the number of threads that `n_jobs` asks for, as in scikit-learn and joblib."""
     if not is_number_of_jobs(n_jobs):
         raise ModelError(f"n_jobs must be {NUMBER_OF_JOBS}")
+    if "joblib" not in sys.modules and (n_jobs is None or n_jobs > 0):
+        return n_jobs or 1  # nobody has chosen joblib's own number
+    from joblib import effective_n_jobs  # noqa: PLC0415 - takes a twentieth of a second
+
     return int(effective_n_jobs(n_jobs))
 
 

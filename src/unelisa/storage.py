@@ -11,20 +11,23 @@ import zipfile
 from copy import copy
 from inspect import Parameter
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, Union, overload
 
 import numpy as np
 
+import unelisa
 from unelisa.aggregators import Aggregator, LatentIsing
 from unelisa.base import Estimator
-from unelisa.ehr.phenotyper import Phenotyper
 from unelisa.errors import ModelError
 from unelisa.estimator import VotesEstimator, check_settings
 from unelisa.memory import refuse_beyond, weigh_json
 from unelisa.outputs import whole_file
 from unelisa.schema import SCHEMAS, check_parts, find_class, list_parts, list_settings
 
-Model = Aggregator | Phenotyper
+if TYPE_CHECKING:
+    from unelisa.ehr.phenotyper import Phenotyper
+
+Model = Union[Aggregator, "Phenotyper"]
 
 FORMAT = 1
 MARK = b"unelisa:sha256:"
@@ -53,7 +56,7 @@ def save(model: Model, path: str | Path, *, keep_votes: bool = False) -> None:
     >>> ue.load(file).predict(votes).shape == (len(votes),)
     True
     """
-    if not isinstance(model, Model):
+    if not isinstance(model, Aggregator) and not isinstance(model, unelisa.Phenotyper):
         raise ModelError(
             f"a model file holds an aggregator or a Phenotyper, found a {type(model).__name__}"
         )
@@ -81,7 +84,7 @@ def save(model: Model, path: str | Path, *, keep_votes: bool = False) -> None:
 @overload
 def load(path: str | Path) -> Aggregator: ...
 @overload
-def load(path: str | Path, kind: type[Phenotyper]) -> Phenotyper: ...
+def load(path: str | Path, kind: "type[Phenotyper]") -> "Phenotyper": ...
 def load(path: str | Path, kind: type[Any] = Aggregator) -> Any:
     """Return the model in a file; raise `ModelError` if the file is damaged.
 
@@ -206,10 +209,12 @@ def _rebuild(packed: dict[str, Any], arrays: dict[str, Any]) -> Any:
     kind = packed["class"]
     if kind in FORMER_READINGS:
         raise ModelError("was written by an older version, whose model was replaced; fit it again")
+    if kind in unelisa.__all__:
+        getattr(unelisa, kind)  # its module declares what it stores
+    cls = find_class(FORMER_CLASSES.get(kind, kind))
     dropped = FORMER_FIELDS.get(kind, set())
     parts = {k: part for k, part in packed["state"].items() if k not in dropped}
     state = {k: _unpack(part, arrays) for k, part in parts.items()}
-    cls = find_class(FORMER_CLASSES.get(kind, kind))
     if not issubclass(cls, Estimator):
         return cls(**state)
     model: Estimator = object.__new__(cls)  # its parameters are in the state too

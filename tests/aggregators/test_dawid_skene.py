@@ -306,7 +306,6 @@ def test_two_voters_are_worth_what_the_majority_says():
 
 @pytest.mark.filterwarnings("ignore:.*(inplace|copy) keyword")  # crowd-kit speaks pandas 2
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.filterwarnings("ignore:the answer depends on a tie")  # 100 items
 def test_crowd_kit_reaches_no_higher_likelihood(seed):
     rival = pytest.importorskip("crowdkit.aggregation")
     rng = np.random.default_rng(seed)

@@ -187,7 +187,6 @@ def star():
     return Votes.of(values), truth, oracle
 
 
-@pytest.mark.filterwarnings("ignore:the answer depends on chance")
 @pytest.mark.parametrize("name", [name for name in AGGREGATORS if name not in NOT_CONSISTENT])
 def test_consistent_methods_reach_the_oracle(name, star):
     votes, truth, oracle = star

@@ -156,7 +156,6 @@ def test_the_groups_are_found_from_the_votes_also_with_abstentions(grouped):
 
 
 # another grouping of the twenty fits as well
-@pytest.mark.filterwarnings("ignore:the answer depends on a tie")
 def test_a_clique_of_parrots_does_not_outvote_the_others():
     """15 voters repeat one mediocre opinion; 20 others err independently."""
     draw = np.random.default_rng(0)

@@ -117,7 +117,6 @@ def ratings():
     return table, names[truth], ue.LatentIsing().fit(table)
 
 
-@pytest.mark.filterwarnings("ignore:the labels cannot be relied on")
 @pytest.mark.parametrize(("loss", "error"), [("far", 0.02), ("squared", 0.3)])
 def test_ordered_classes_have_losses_of_their_own(ratings, loss, error):
     votes, truth, model = ratings
@@ -145,7 +144,6 @@ def test_ordered_classes_have_losses_of_their_own(ratings, loss, error):
     assert unit in str(few)
 
 
-@pytest.mark.filterwarnings("ignore:the labels cannot be relied on")
 def test_the_plan_and_the_draw_are_those_of_the_loss(ratings):
     """Hardly a label is off by more than one class, so that more can be certified."""
     votes, _, model = ratings

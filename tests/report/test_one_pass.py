@@ -11,7 +11,7 @@ from unelisa import Votes
 from unelisa.cli import app
 from unelisa.latent.reading import Reading
 from unelisa.votes import ballots
-from unelisa.votes.ballots import list_ballots
+from unelisa.votes.ballots import RUN, list_ballots
 
 N = 400  # items
 
@@ -57,7 +57,7 @@ def test_a_fit_with_labels_and_a_report_lists_three_times_and_scores_once(
 
 
 def test_votes_are_listed_anew_only_when_nobody_holds_the_list():
-    votes = Votes.of(np.eye(4, dtype=int) * 2 - 1)
+    votes = Votes.of(np.eye(4, dtype=int).repeat(RUN, axis=0) * 2 - 1)
     first = list_ballots(votes.blocks)
     assert list_ballots(votes.blocks) is first
     assert list_ballots(votes.blocks, n_jobs=2).n_threads == 2

@@ -12,7 +12,7 @@ from scipy.special import expit, softmax
 
 from unelisa.aggregators.identifiability import check_identifiability
 from unelisa.aggregators.known import Remembering, number_codes, read_gold, read_prior, repeat_rows
-from unelisa.errors import ExpertsWarning, ModelError, warn_user
+from unelisa.errors import ModelError, warn_if_unreliable
 from unelisa.estimator import VotesEstimator, fit_aside
 from unelisa.progress import show_fit, until
 from unelisa.schema import stored
@@ -49,11 +49,18 @@ class Aggregator(Remembering, VotesEstimator):
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """Return self, fitted to the votes.
 
-        X is `Votes`, an array of -1 / +1 or of 0 / 1 (items x voters), or a table that `Votes.of`
-        reads. Gold labels `y` are a dict or pandas Series by item, or one label per item, missing
-        where unknown: they decide which side is "yes", and with more than two classes, methods that
-        estimate confusions learn from them. `sample_weight` is the number of items that each item
-        stands for.
+        Parameters
+        ----------
+        X
+            `Votes`, an array of -1 / +1 or of 0 / 1 (items x voters), or a table that `Votes.of`
+            reads; -1, 0 and 1 together need ``Votes.of(X, coding=...)``. A Dask array or frame is
+            fitted where its partitions live.
+        y
+            Gold labels: a dict or pandas Series by item, or one label per item, missing where
+            unknown. They decide which side is "yes"; with more than two classes, methods that
+            estimate confusions learn from them.
+        sample_weight
+            Whole number of items that each item stands for; matched to the items as `y` is.
         """
         self._fit_known(X, y, sample_weight=sample_weight)
         return self
@@ -81,9 +88,13 @@ class Aggregator(Remembering, VotesEstimator):
             with until(0.98):
                 self._judge_voters(votes, gold, odds, identified)
             self._voter_columns = self._describe_voters(everything)
+        warn_if_unreliable(self)
 
     def decision_function(self, X: Any) -> Floats:
-        """Return one score per item, positive for yes; one per class if there are more than two."""
+        """Return one score per item, positive for yes; one per class if there are more than two.
+
+        X: votes as in `fit`, on these or other items; lazy for Dask collections.
+        """
         if is_partitioned(X):
             return score_items(self, X)
         return self._score_all(self._reenter(X))
@@ -95,7 +106,10 @@ class Aggregator(Remembering, VotesEstimator):
         return scores if scores.ndim > 1 else np.where(np.abs(scores) < ROUNDING, 0.0, scores)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return one of the user's labels per item; a tie goes to the first of `tie_order_`."""
+        """Return one of the user's labels per item of X, which is as in `fit`.
+
+        A tie goes to the first of `tie_order_`.
+        """
         return self._label(self.decision_function(X))
 
     @property
@@ -111,7 +125,10 @@ class Aggregator(Remembering, VotesEstimator):
         )
 
     def labels(self, X: Any, **beside: Any) -> Any:
-        """Return the label of every item, as a pandas table: item, label, probability, status.
+        """Return the label of every item of X, which is as in `fit`, as a pandas table.
+
+        Its columns are item, label, probability and status; `beside` is what `predict` takes
+        besides X, such as ``prior=`` of `LatentIsing`.
 
         The status is "gold" (a gold label of the fit, probability 1), "no votes", "tie" (between m
         classes, probability 1 / m) or "model" (NaN for methods without `predict_proba`).
@@ -142,11 +159,15 @@ class Aggregator(Remembering, VotesEstimator):
     def fit_predict(
         self, X: Any, y: Any = None, *, sample_weight: Any = None, **beside: Any
     ) -> NDArray[Any]:
-        """Return the labels of the items it is fitted to; `prior=` where the method takes one."""
+        """Return the labels of the items it is fitted to.
+
+        X, y and `sample_weight` are those of `fit`; `beside` is ``prior=`` where the method takes
+        one.
+        """
         return self.fit(X, y, sample_weight=sample_weight, **beside).predict(X, **beside)
 
     def score(self, X: Any, y: Any) -> float:
-        """Return the accuracy on the items with a known label."""
+        """Return the accuracy on the items of X whose true label y, given as in `fit`, is known."""
         votes = self._reenter(X)
         truth = read_gold(y, votes)
         picked = pick_classes(self.decision_function(votes), self.tie_order_)
@@ -161,7 +182,7 @@ class Aggregator(Remembering, VotesEstimator):
         comparison: Sequence[Any] = (),
         show_items: bool = False,
     ) -> None:
-        """Write a self-contained HTML page on the fit (needs the report extra).
+        """Write a self-contained HTML page on the fit to `path` (needs the report extra).
 
         Without the votes X, usually those of the fit, the page covers the voters only. `y` is the
         known truth of some items to compare with, `comparison` the rows of `compare_methods` on it.
@@ -206,14 +227,19 @@ class Aggregator(Remembering, VotesEstimator):
         """One row per voter, as a pandas table."""
         import pandas as pd  # noqa: PLC0415 - a third of a second that only tables need
 
+        return pd.DataFrame(self.voter_columns_)
+
+    @property
+    def voter_columns_(self) -> dict[str, Any]:
+        """The columns of `voters_full_` by name, each with one value per voter."""
         experts = np.isin(np.arange(self.n_features_in_), self.experts_)
         words = {False: ("counted", self.verdicts[1], "counted"), True: self.verdicts}
         verdicts = [words[bool(e)][s + 1] for e, s in zip(experts, self.polarity_, strict=True)]
         columns = {"voter": self.voter_names_, "verdict": verdicts, "weight": self.weights_}
-        return pd.DataFrame({**columns, **self._voter_estimates(), **self._voter_columns})
+        return {**columns, **self._voter_estimates(), **self._voter_columns}
 
     def add_voter_column(self, name: str, values: NDArray[Any]) -> None:
-        """Add a column to `voters_`: something learned of each voter after the fit."""
+        """Add to `voters_` a column `name` of `values`, learned of each voter after the fit."""
         self._voter_columns = {name: values, **self._voter_columns}
 
     def _check_identifiability(self, votes: Votes) -> bool:
@@ -222,7 +248,6 @@ class Aggregator(Remembering, VotesEstimator):
         self.reliable_ = found.reliable and not tie
         self.reliability_reason_ = found.reason
         if tie:
-            warn_user(tie, ExpertsWarning)
             self.reliability_reason_ = tie if found.reliable else f"{found.reason}; besides, {tie}"
         return self.reliable_
 
@@ -267,13 +292,16 @@ class LogOdds(Aggregator):
     prevalence_: Any  # estimated share of positive items, or of the items of every class
 
     def predict_proba(self, X: Any) -> Floats:
-        """Return the probability of every class per item, in the order of `classes_`."""
+        """Return the probability of every class per item of X, in the order of `classes_`."""
         return map_chances(self.decision_function(X))
 
     def fit_predict_proba(
         self, X: Any, y: Any = None, *, sample_weight: Any = None, **beside: Any
     ) -> Floats:
-        """Return the probabilities of the items it is fitted to; `prior=` as in `fit_predict`."""
+        """Return the probabilities of the items; X, y and all others are as in `fit_predict`.
+
+        That is, `sample_weight` is one of `fit`, and `beside` may be ``prior=``.
+        """
         fitted: Any = self.fit(X, y, sample_weight=sample_weight, **beside)
         return fitted.predict_proba(X, **beside)  # type: ignore[no-any-return]
 

@@ -49,7 +49,6 @@ CONTRADICTION = (
     "the prior and the anchor voter point to opposite sides: the anchor decides which side is yes, "
     "and the prior contradicts the votes"
 )
-UNRELIABLE = "the labels cannot be relied on: "
 DRIFT_ITEMS = 4_000  # at most, on which an update looks for drift
 
 
@@ -173,11 +172,22 @@ class LatentIsing(ConfusionAggregator, LogOdds):
         prevalence: Any = None,
         sample_weight: Any = None,
     ) -> "LatentIsing":
-        """Return self, fitted to the votes X; ten or more gold labels y correct the probabilities.
+        """Return self, fitted to the votes; warns if the labels cannot be relied on.
 
-        `prior`: log-odds per item, in the items' order or by item, one column per class if there
-        are more than two; `predict` needs those of its items again. `prevalence`: the share of
-        positive items, a number, a pair (low, high), or a mapping from class to either.
+        Parameters
+        ----------
+        X, sample_weight
+            Votes, and how many items each item stands for, as in `Aggregator.fit`: an array of
+            -1 / +1 or of 0 / 1 (items x voters), `Votes`, or a table that `Votes.of` reads.
+        y
+            Gold labels: a dict or pandas Series by item, or one label per item, missing where
+            unknown. They are the truth of their items; ten or more correct the probabilities.
+        prior
+            Log-odds per item, in the items' order or by item, one column per class if there are
+            more than two; `predict` needs those of its items again.
+        prevalence
+            The share of positive items: a number, a pair (low, high), or a mapping from class to
+            either.
         """
         if self.structure not in get_args(Structure):
             known = ", ".join(repr(name) for name in get_args(Structure))
@@ -226,9 +236,9 @@ class LatentIsing(ConfusionAggregator, LogOdds):
 
         reading = self._reading
         self._take(judge(replace(reading, others=tuple(map(judge, reading.others)))))
-        for k, caution in enumerate(self.cautions_):
-            doubt = UNRELIABLE if k < len(self._reading.reasons) and not self.reliable_ else ""
-            warn_user(Sentence(f"{doubt}{caution}", caution.voters), ReliabilityWarning)
+        for caution in self.cautions_:
+            if caution not in self.reliability_reason_:  # which one warning gives as a whole
+                warn_user(caution, ReliabilityWarning)
 
     def _take(self, reading: Reading) -> None:
         self._reading, trust = reading, reading.trust
@@ -283,9 +293,15 @@ class LatentIsing(ConfusionAggregator, LogOdds):
     def update(self, votes: Any, *, earlier: Any = None, y: Any = None) -> Self:
         """Return self, fitted again with more or changed votes; warns of drift (`find_drift`).
 
-        Votes are matched by name, and replace earlier ones of the same voter on the same item; rows
-        of a bare array are new items. `earlier`: the votes so far, which a loaded model has only if
-        saved with ``keep_votes=True``. `y`: gold labels besides those of the fit.
+        Parameters
+        ----------
+        votes
+            They are matched by name, and replace earlier ones of the same voter on the same item;
+            rows of a bare array are new items.
+        earlier
+            The votes so far, which a loaded model has only if saved with ``keep_votes=True``.
+        y
+            Gold labels besides those of the fit, which they replace.
         """
         check_is_fitted(self, "voter_names_")
         if "_beside" in self.__dict__:
@@ -315,7 +331,10 @@ class LatentIsing(ConfusionAggregator, LogOdds):
         return self._recall().pack()
 
     def decision_function(self, X: Any, prior: Any = None) -> Floats:
-        """Return the log-odds (over two classes log-probabilities) per item, prior odds added."""
+        """Return the log-odds (over two classes log-probabilities) per item of X.
+
+        `prior`: log-odds of these items, given as in `fit`, which are added.
+        """
         if is_partitioned(X):
             scores = super().decision_function(X)
             return scores if prior is None else add_prior(scores, prior)
@@ -325,11 +344,14 @@ class LatentIsing(ConfusionAggregator, LogOdds):
         return scores if gold is None else fix_labels(scores, gold)
 
     def predict(self, X: Any, prior: Any = None) -> NDArray[Any]:
-        """Return one of the user's labels per item."""
+        """Return one of the user's labels per item of X; `prior` as in `decision_function`."""
         return self._label(self.decision_function(X, prior))
 
     def predict_proba(self, X: Any, prior: Any = None) -> Floats:
-        """Return the probability of every class per item, in the order of `classes_`."""
+        """Return the probability of every class per item of X, in the order of `classes_`.
+
+        `prior` as in `decision_function`; items with gold labels of the fit have certainty.
+        """
         return map_chances(self.decision_function(X, prior))
 
     def _score(self, votes: Votes) -> Floats:
@@ -355,6 +377,7 @@ class LatentIsing(ConfusionAggregator, LogOdds):
     fields_ = _of_reading("fields", "Bias b of each voter.")
     standard_errors_ = _of_reading("standard_errors", "Standard error of each weight.")
     reading_ = _of_reading("name", "Which reading of the votes was taken.")
+    structure_ = _of_reading("structure", "What was fitted: row 0 of `readings_` names it.")
     coherence_ = _of_reading("coherence", "How far the voters point the same way.")
     two_readings_ = _of_reading("two_readings", "Whether the votes allow another truth.")
     effective_voters_ = _of_reading("trust.voters", "How many independent voters they are.")
@@ -362,6 +385,11 @@ class LatentIsing(ConfusionAggregator, LogOdds):
 
     expected_accuracy_ = _of_reading("trust.stated", "Accuracy expected of the labels, or None.")
     expected_accuracy_interval_ = _of_reading("trust.interval", "Its 90 % interval, or None.")
+
+    @property
+    def n_readings_(self) -> int:
+        """How many readings the votes allow."""
+        return len(self._reading.readings)
 
     @property
     def readings_(self) -> Any:
@@ -375,7 +403,7 @@ class LatentIsing(ConfusionAggregator, LogOdds):
         return [list(self.voter_names_[family == c]) for c in range(family.max(initial=-1) + 1)]
 
     def ease(self, X: Any) -> Floats:
-        """Return how easy every item is: 1 is ordinary, 0 is a coin flip; NaN is unknown."""
+        """Return how easy every item of X is: 1 is ordinary, 0 a coin flip, NaN unknown."""
         return self._reading.measure_ease(self._list_ballots(self._reenter(X)))
 
     @property
@@ -384,15 +412,16 @@ class LatentIsing(ConfusionAggregator, LogOdds):
         return VoterGraph.of_edges(self.edges_, self.n_features_in_)
 
     @property
-    def voters_full_(self) -> Any:
-        """One row per voter, as a pandas table."""
-        table = super().voters_full_
+    def voter_columns_(self) -> dict[str, Any]:
+        """The columns of `voters_full_` by name, each with one value per voter."""
+        columns, experts = super().voter_columns_, self._reading.experts.tolist()
         if self.reading_ == "edges":
-            table.loc[~self._reading.experts, "verdict"] = "pruned"
-            return table
-        table["verdict"] = judge_voters(self._reading, self.voter_names_)
-        table.insert(2, "family", find_heads(self._reading, self.voter_names_))
-        return table
+            pairs = zip(columns["verdict"], experts, strict=True)
+            return {**columns, "verdict": [said if kept else "pruned" for said, kept in pairs]}
+        verdicts = judge_voters(self._reading, self.voter_names_)
+        heads = find_heads(self._reading, self.voter_names_)
+        first = {"voter": self.voter_names_, "verdict": verdicts, "family": heads}
+        return {**first, **columns, **first}
 
     def _describe_voters(self, votes: Votes) -> dict[str, Any]:
         partners = self._reading.links.name_partners(self.voter_names_)

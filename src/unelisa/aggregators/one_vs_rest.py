@@ -9,7 +9,7 @@ from scipy.special import log_expit, logsumexp
 
 from unelisa.aggregators.base import Aggregator, Floats, map_chances
 from unelisa.base import available_if, clone
-from unelisa.errors import ModelError, UnelisaWarning, VotesWarning, warn_user
+from unelisa.errors import UNRELIABLE, ModelError, UnelisaWarning, VotesWarning, warn_user
 from unelisa.estimator import Takes
 from unelisa.progress import each
 from unelisa.schema import stored
@@ -69,7 +69,7 @@ class OneVsRest(Aggregator):
 
     @available_if(_gives_chances)
     def predict_proba(self, X: Any) -> Floats:
-        """Return the probability of every class per item, in the order of `classes_`."""
+        """Return the probability of every class per item of X, in the order of `classes_`."""
         return map_chances(self.decision_function(X))
 
     def _learn(self, votes: Votes, gold: NDArray[np.int8] | None, _prior: Floats | None) -> None:
@@ -85,11 +85,7 @@ class OneVsRest(Aggregator):
             warnings.simplefilter("always", UnelisaWarning)
             self.models_ = [self._fit_class(votes, gold, k) for k in each(self.voted_.tolist())]
         self.weights_ = np.mean([model.weights_ for model in self.models_], axis=0)
-        # that a voter never says a class is no fault of the votes; others are given once
-        messages = {str(one.message): one.category for one in caught}
-        for message, category in messages.items():
-            if issubclass(category, UnelisaWarning) and not issubclass(category, VotesWarning):
-                warn_user(message, category)
+        _pass_on(caught)
 
     def _fit_class(self, votes: Votes, gold: NDArray[np.int8] | None, k: int) -> Aggregator:
         two = _set_apart(votes, k)
@@ -111,6 +107,20 @@ class OneVsRest(Aggregator):
             return scores
         logs = log_expit(scores)
         return np.asarray(logs - logsumexp(logs, axis=1, keepdims=True))
+
+
+def _pass_on(caught: list[warnings.WarningMessage]) -> None:
+    """Give the warnings of the fits once, and the first of those about their labels."""
+    # that a voter never says a class is no fault of the votes
+    kept = [one for one in caught if not issubclass(one.category, VotesWarning)]
+    messages = {str(one.message): one.category for one in kept}
+    doubts = [message for message in messages if message.startswith(UNRELIABLE)]
+    for message, category in messages.items():
+        if message not in doubts[1:] and issubclass(category, UnelisaWarning):
+            more = (
+                f" ({len(doubts)} fits of one class against the rest, of which this is the first)"
+            )
+            warn_user(message + more * (len(doubts) > 1 and message == doubts[0]), category)
 
 
 def _set_apart(votes: Votes, k: int) -> Votes:

@@ -207,7 +207,7 @@ class UnElisa(PosteriorAggregator):
 
     @available_if(_has_posterior)
     def predict_proba(self, X: Any) -> Floats:
-        """Return P(negative), P(positive) per item, in the order of `classes_`."""
+        """Return P(negative), P(positive) per item of X, in the order of `classes_`."""
         return super().predict_proba(X)
 
     def _reason(self, voter: int) -> str:

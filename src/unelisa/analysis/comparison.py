@@ -2,13 +2,14 @@
 
 import warnings
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from unelisa.aggregators import AGGREGATORS, Aggregator
+from unelisa.aggregators import METHODS, Aggregator
 from unelisa.aggregators.base import as_chances
 from unelisa.analysis.scoring import list_defined, score_classes, score_labels
 from unelisa.errors import ModelError, UnelisaWarning, warn_user
@@ -95,16 +96,18 @@ def compare_methods(
 
 def list_methods(votes: Votes) -> list[str]:
     """Return the names of the methods that take as many classes as the votes have."""
-    return [
-        name for name, cls in AGGREGATORS.items() if votes.n_classes == 2 or cls.takes.any_class
-    ]
+    every = import_module("unelisa.aggregators.registry").AGGREGATORS.items()
+    return [name for name, cls in every if votes.n_classes == 2 or cls.takes.any_class]
 
 
 def build_aggregator(
     name: str, random_state: int | None = None, n_jobs: int | None = None
 ) -> Aggregator:
     """Return a registered aggregator, with the seed and the threads where it has such a setting."""
-    model = AGGREGATORS[name]()
+    if name in METHODS:  # no other is loaded
+        model: Aggregator = getattr(import_module("unelisa.aggregators"), METHODS[name])()
+    else:
+        model = import_module("unelisa.aggregators.registry").AGGREGATORS[name]()
     wanted = {"random_state": random_state, "n_jobs": n_jobs}
     model.set_params(**{key: wanted[key] for key in wanted.keys() & model.get_params().keys()})
     return model

@@ -18,6 +18,7 @@ from unelisa.aggregators.latent_ising import LatentIsing
 from unelisa.analysis.scoring import bound_frequency
 from unelisa.errors import ModelError, ReliabilityWarning, VotesError, warn_user
 from unelisa.estimator import check_level
+from unelisa.kernels.roots import find_root
 from unelisa.latent.trust import LEVEL
 from unelisa.paper.em import bound_share
 from unelisa.votes import Votes
@@ -262,8 +263,6 @@ def takes_prevalence(model: Any) -> bool:
 
 def find_offset(odds: Floats, prevalence: float) -> float | None:
     """Return the shift of sorted log-odds that makes the mean of P a prevalence; None if none."""
-    from scipy.optimize import brentq  # noqa: PLC0415 - takes a tenth of a second
-
     places = np.linspace(0, len(odds) - 1, min(len(odds), ENOUGH)).astype(np.intp)
     some = odds[places]
 
@@ -272,4 +271,4 @@ def find_offset(odds: Floats, prevalence: float) -> float | None:
 
     if miss(-FARTHEST) > 0 or miss(FARTHEST) < 0:
         return None
-    return float(brentq(miss, -FARTHEST, FARTHEST, xtol=1e-9))
+    return find_root(miss, -FARTHEST, FARTHEST, 1e-9)

@@ -60,8 +60,6 @@ def fit_model(
         Stopwatch() as watch,
     ):
         model.fit(votes, y, **beside)
-    if not any("cannot be relied on" in str(warning.message) for warning in caught):
-        options.warn_if_unreliable(model)
     replay_warnings(caught)
     notes = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
     return watch.seconds, notes

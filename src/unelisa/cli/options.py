@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from unelisa.aggregators import METHODS as METHOD_CLASSES
 from unelisa.cli.files import STDOUT, OutputFiles, check_outputs, output_files
 from unelisa.cli.screen import busy, results
-from unelisa.errors import ExpertsWarning, ModelError, VotesError, warn_user
+from unelisa.errors import ModelError, VotesError
 from unelisa.memory import DEFAULT, VARIABLE, limit_memory, refuse_beyond
 
 if TYPE_CHECKING:
@@ -32,20 +33,7 @@ if TYPE_CHECKING:
 STDIN = STDOUT
 NOT_RELIABLE = 3  # the exit code of --strict
 DEFAULT_METHOD = "latent-ising"
-# the names of AGGREGATORS, which a help page shows without loading them
-METHODS = (
-    DEFAULT_METHOD,
-    "unelisa",
-    "majority-vote",
-    "dawid-skene",
-    "spectral-meta-learner",
-    "latent-spectral-meta-learner",
-    "one-coin-dawid-skene",
-    "log-linear",
-    "stacked-rbm",
-    "wawa",
-    "zero-based-skill",
-)
+METHODS = tuple(METHOD_CLASSES)
 _OPTION = re.compile(r"(?:(\w+) )?(--[\w/,-]+)(?: (.+?))?: (.*)")
 _ARGUMENT = re.compile(r"(\w+) ([A-Z[][A-Z|\]. ]*): (.*)")
 
@@ -349,11 +337,9 @@ def read_known(
 
 def find_method(name: str) -> str:
     """Return the registered name of a method, given that or its class's name in any case."""
-    from unelisa.aggregators import AGGREGATORS
-
     wanted = re.sub("[-_ ]", "", name.lower())
-    for registered, cls in AGGREGATORS.items():
-        if wanted in (registered.replace("-", ""), cls.__name__.lower()):
+    for registered, cls in METHOD_CLASSES.items():
+        if wanted in (registered.replace("-", ""), cls.lower()):
             return registered
     raise ModelError(f"there is no method {name[:60]!r}; choose {', '.join(METHODS)}")
 
@@ -448,10 +434,3 @@ def end_strictly(strict: bool, model: Any) -> None:
     """End the command with exit code 3 where that was asked for and the model is not reliable."""
     if strict and not getattr(model, "reliable_", True):
         raise typer.Exit(NOT_RELIABLE)
-
-
-def warn_if_unreliable(model: "Aggregator") -> None:
-    """Warn where the votes of the fit identify no truth; older model files do not say."""
-    if not getattr(model, "reliable_", True):
-        reason = f"the labels cannot be relied on: {model.reliability_reason_}"
-        warn_user(reason, ExpertsWarning)

@@ -5,7 +5,7 @@ from pathlib import Path
 from unelisa.cli import options
 from unelisa.cli.files import PARQUET, STDOUT, check_output
 from unelisa.cli.screen import busy, show_path, tell_written
-from unelisa.errors import ModelError
+from unelisa.errors import ModelError, warn_if_unreliable
 from unelisa.progress import show_progress
 
 
@@ -34,7 +34,7 @@ def predict(
     inputs = model, *votes
     run.check(tables=() if several else (out,), inputs=inputs)
     fitted = load(model)
-    options.warn_if_unreliable(fitted)
+    warn_if_unreliable(fitted)
     pairs = plan_labels(inputs, out, run.force) if several else []
     number = 0
     with run.files() as files:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from unelisa.cli import options
 from unelisa.cli.files import is_input, is_model
 from unelisa.cli.screen import busy, results, show_path
-from unelisa.errors import ModelError, UnelisaWarning
+from unelisa.errors import ModelError, UnelisaWarning, warn_if_unreliable
 from unelisa.report.wording import count_noun
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _open_pool(
         raise ModelError(f"{source.name} is not a model; name the votes alone")
     model, table = open_model(source, [] if votes is None else [votes], form, jobs)
     if is_model(source):
-        options.warn_if_unreliable(model)
+        warn_if_unreliable(model)
     return VotesPool(model, table, aim, seed)
 
 

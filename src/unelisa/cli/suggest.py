@@ -9,7 +9,7 @@ from rich.console import Console
 from unelisa.cli import options
 from unelisa.cli.files import STDOUT
 from unelisa.cli.screen import busy, make_table, printable, tell_written
-from unelisa.errors import ModelError
+from unelisa.errors import ModelError, warn_if_unreliable
 from unelisa.outputs import make_plain
 from unelisa.report.wording import count_noun
 
@@ -53,7 +53,7 @@ def suggest(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 
     run.check(tables=(out,), inputs=(model, *votes, cost))
     fitted = load(model)
-    options.warn_if_unreliable(fitted)
+    warn_if_unreliable(fitted)
     found = form.read_as_fitted(votes, fitted)
     prices = None if cost is None else read_costs(cost, fitted)
     names = None if voters is None else options.split_names(voters)

@@ -5,9 +5,24 @@ phenotyper.py joins the anchors (anchors.py), which define the truth, with other
 Messages hold no patient's values and no small numbers of patients.
 """
 
-from unelisa.ehr.datamart import simulate_ehr
-from unelisa.ehr.omop.counts import read_omop
-from unelisa.ehr.phenotyper import Phenotyper
-from unelisa.ehr.rules.evaluation import evaluate_rules
+from typing import TYPE_CHECKING
+
+from unelisa.doors import open_door
+
+if TYPE_CHECKING:
+    from unelisa.ehr.datamart import simulate_ehr
+    from unelisa.ehr.omop.counts import read_omop
+    from unelisa.ehr.phenotyper import Phenotyper
+    from unelisa.ehr.rules.evaluation import evaluate_rules
+
+__getattr__, __dir__ = open_door(
+    __name__,
+    {
+        "datamart": "simulate_ehr",
+        "omop.counts": "read_omop",
+        "phenotyper": "Phenotyper",
+        "rules.evaluation": "evaluate_rules",
+    },
+)
 
 __all__ = ["Phenotyper", "evaluate_rules", "read_omop", "simulate_ehr"]

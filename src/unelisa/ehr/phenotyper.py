@@ -161,32 +161,35 @@ class Phenotyper(Estimator):
         return self
 
     def decision_function(self, counts: Any) -> Floats:
-        """Return the log-odds of being a case, per patient."""
+        """Return the log-odds of being a case, per patient of `counts`, a table as in `fit`."""
         return self._phenotype.log_odds(self._read(counts))
 
     def predict_proba(self, counts: Any) -> Floats:
-        """Return P(non-case) and P(case) per patient."""
+        """Return P(non-case) and P(case) per patient of `counts`, a table as in `fit`."""
         chances = expit(self.decision_function(counts))
         return np.column_stack([1 - chances, chances])
 
     def predict(self, counts: Any) -> NDArray[Any]:
-        """Return one of `classes_` per patient: the positive one if P(case) >= `threshold_`."""
+        """Return one of `classes_` per patient of `counts`, a table as in `fit`.
+
+        It is the positive one if P(case) >= `threshold_`.
+        """
         flagged = self.predict_proba(counts)[:, 1] >= self.threshold_
         return np.asarray(self.classes_[flagged.astype(np.intp)])
 
     def score(self, counts: Any, y: Any) -> float:
-        """Return the accuracy on the patients whose truth is known, given as in `fit`."""
+        """Return the accuracy on the patients of `counts` whose truth y is known, as in `fit`."""
         table = self._read(counts)
         signs = read_reviewed(y, table.patients).signs
         flagged = expit(self._phenotype.log_odds(table)) >= self.threshold_
         return float(np.mean(flagged[signs != 0] == (signs[signs != 0] > 0)))
 
     def expect_ppv(self, counts: Any) -> Estimate:
-        """Return the PPV that the model expects of `predict` on these patients."""
+        """Return the PPV that the model expects of `predict` on the patients of `counts`."""
         return self.expect_performance(counts).ppv
 
     def expect_performance(self, counts: Any) -> Performance:
-        """Return PPV, NPV and sensitivity that the model expects of `predict` on these patients."""
+        """Return PPV, NPV and sensitivity that the model expects of `predict` on `counts`."""
         table, phenotype = self._read(counts), self._phenotype
         return phenotype.expect_performance(table, phenotype.score(table))
 

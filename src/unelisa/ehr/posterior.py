@@ -15,6 +15,7 @@ from scipy.special import expit, logit
 from unelisa.analysis.scoring import bound_frequency
 from unelisa.ehr.charts import ReviewedCharts
 from unelisa.ehr.counts import Floats
+from unelisa.kernels.roots import find_root
 from unelisa.paper.em import Z95
 from unelisa.schema import stored
 
@@ -154,13 +155,11 @@ class Review(NamedTuple):
 
 def match_share(odds: Floats, bounds: tuple[float, float]) -> float:
     """Return the smallest shift of log-odds for which the mean of P is within some bounds."""
-    from scipy.optimize import brentq  # noqa: PLC0415 - takes a tenth of a second
-
     mean = float(expit(odds).mean())
     wanted = min(max(mean, bounds[0]), bounds[1])
     if wanted == mean:
         return 0.0
-    return float(brentq(lambda shift: expit(odds + shift).mean() - wanted, -40.0, 40.0))
+    return find_root(lambda shift: float(expit(odds + shift).mean()) - wanted, -40.0, 40.0)
 
 
 def bound_silent(shown: Floats, others: Floats, silent: NDArray[np.bool_]) -> float:

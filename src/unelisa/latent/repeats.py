@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 
 from unelisa.latent import prior
 from unelisa.latent.crowd import LEAST_ITEMS, Crowd, Heads, Sample
@@ -58,11 +57,7 @@ class Repeaters(NamedTuple):
         if not constant.all():
             counts[constant] = 0.0  # votes that do not distinguish items
         ends = first[excess > MOSTLY], second[excess > MOSTLY]
-        graph = sp.coo_array((np.ones(len(ends[0])), ends), shape=(n_voters, n_voters))
-        label = connected_components(graph, directed=False)[1]
-        shared, family = np.bincount(label)[label] > 1, np.full(n_voters, -1, dtype=np.int32)
-        family[shared] = np.unique(label[shared], return_inverse=True)[1]
-        return cls(counts, family, first, second, excess, n_copies)
+        return cls(counts, _join_families(*ends, n_voters), first, second, excess, n_copies)
 
     def only_copies(self, crowd: Crowd) -> "Repeaters":
         """Return the same with only exact copies."""
@@ -89,6 +84,20 @@ def find_repeaters(crowd: Crowd, compared: "Compared | None", *, surely: bool = 
     found = np.array(pairs, dtype=np.float64).reshape(-1, 3).T
     first, second = (np.append(copies[k], found[k]).astype(np.int32) for k in (0, 1))
     return Repeaters.of(crowd, (first, second, np.append(copies[2], found[2])), len(copies[0]))
+
+
+def _join_families(first: Any, second: Any, n_voters: int) -> NDArray[np.int32]:
+    """Return the family of every voter, -1 for none, given pairs of relatives."""
+    family = np.full(n_voters, -1, dtype=np.int32)
+    if not len(first):
+        return family
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415 - takes .05 seconds
+
+    graph = sp.coo_array((np.ones(len(first)), (first, second)), shape=(n_voters, n_voters))
+    label = connected_components(graph, directed=False)[1]
+    shared = np.bincount(label)[label] > 1
+    family[shared] = np.unique(label[shared], return_inverse=True)[1]
+    return family
 
 
 def _list_copies(heads: Heads) -> Ties:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from scipy.special import bdtr, expit, logit, ndtr, ndtri, softmax, xlog1py, xlogy
 
+from unelisa.kernels.roots import find_root
 from unelisa.latent import prior
 from unelisa.schema import stored
 from unelisa.votes.ballots import Ballots, Floats
@@ -62,8 +63,6 @@ def gain_experience(ballots: Ballots, logs: Floats, *, temper: bool) -> Experien
 
 def match_factor(logs: Floats, wanted: float) -> float:
     """Return the factor of log-probabilities with which the mean of max P is as wanted."""
-    from scipy.optimize import brentq  # noqa: PLC0415 - takes a tenth of a second
-
     rows = np.ascontiguousarray(logs.T)  # sums over the classes, class by class
     top = rows.max(axis=0)
 
@@ -76,7 +75,7 @@ def match_factor(logs: Floats, wanted: float) -> float:
         return FLATTEST
     if miss(high) <= 0:
         return STEEPEST
-    return float(np.exp(brentq(miss, low, high, xtol=1e-3)))
+    return float(np.exp(find_root(miss, low, high, 1e-3)))
 
 
 def measure_dissent(ballots: Ballots, logs: Floats) -> float:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 
 from unelisa.base import check_is_fitted
 from unelisa.estimator import VotesEstimator, fit_aside
@@ -82,7 +81,7 @@ class ExpertSelector(VotesEstimator):
 
     @fit_aside
     def fit(self, X: Any, y: Any = None) -> "ExpertSelector":  # noqa: ARG002 - scikit-learn's
-        """Return the fitted selector; y is ignored."""
+        """Return the selector fitted to X, votes of two classes; y is ignored."""
         votes = self._enter(X)
         order = order_voters(votes)
         found = select_neighborhoods(
@@ -102,17 +101,17 @@ class ExpertSelector(VotesEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return the experts' votes: `Votes` for `Votes` or a long table, else a table."""
+        """Return the experts' votes of X: `Votes` for `Votes` or a long table, else a table."""
         if isinstance(X, Votes) or _is_long(X):
             return self._reenter(X).take_voters(self.experts_)
         return self._columns.transform(X)
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Return the experts' votes of the table that the selector is fitted to."""
+        """Return the experts' votes of X, to which the selector is fitted; y is ignored."""
         return self.fit(X, y).transform(X)
 
     def inverse_transform(self, X: Any) -> Any:
-        """Return experts' votes as columns of a whole table, in which the others abstain."""
+        """Return the experts' votes X as columns of a whole table, where the others abstain."""
         return self._columns.inverse_transform(X)
 
     def get_support(self, indices: bool = False) -> NDArray[Any]:
@@ -120,7 +119,7 @@ class ExpertSelector(VotesEstimator):
         return np.asarray(self._columns.get_support(indices))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return the names of the experts."""
+        """Return the names of the experts, of those in `input_features` if given."""
         return np.asarray(self._columns.get_feature_names_out(input_features))
 
     def set_output(self, *, transform: str | None = None) -> "ExpertSelector":
@@ -273,6 +272,8 @@ def split_polarity(
     (Proposition 3.1) where signs are consistent; of each connected component, since elsewhere it is
     zero up to rounding. Of equal groups, that with the larger sum of `agreement()` is positive.
     """
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415 - takes .05 seconds
+
     weights = graph.weights[np.ix_(experts, experts)]
     components = connected_components(weights != 0, directed=False)[1]
     signs = np.zeros(len(experts), dtype=np.int8)

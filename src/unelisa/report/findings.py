@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import unelisa
-from unelisa.aggregators import AGGREGATORS, Aggregator
+from unelisa.aggregators import METHODS, Aggregator
 from unelisa.aggregators.base import pick_classes
 from unelisa.analysis.confusions import list_pairs, measure_confusions, pool_confusions
 from unelisa.analysis.judged import (
@@ -98,8 +98,8 @@ def collect_findings(
 
 def name_method(model: Aggregator) -> str:
     """Return the name under which a model's class is registered."""
-    kind = type(model)
-    return next((name for name, cls in AGGREGATORS.items() if cls is kind), kind.__name__)
+    kind = type(model).__name__
+    return next((name for name, cls in METHODS.items() if cls == kind), kind)
 
 
 def describe_expected(model: Aggregator) -> Findings | None:
@@ -182,11 +182,11 @@ def describe_classes(
 def describe_structure(model: Aggregator) -> Findings | None:
     """Return the reading that was taken, in words, and its coherence; None for other methods."""
     fitted: Any = model
-    if not hasattr(fitted, "readings_"):
+    if not hasattr(fitted, "structure_"):
         return None
     return {
         "reading": fitted.reading_,
-        "meaning": explain_structure(fitted.readings_["structure"].iloc[0]),
+        "meaning": explain_structure(fitted.structure_),
         "coherence": make_plain(fitted.coherence_),
         "asked_for": bool(fitted.structure != "auto"),
         "two_readings": bool(fitted.two_readings_),
@@ -201,8 +201,7 @@ def explain_structure(name: str) -> str:
 def list_readings(model: Aggregator, ranking: list[int], judged: Judged | None) -> list[Findings]:
     """Return the readings that the votes allow, if several; voters by row in the ranking."""
     fitted: Any = model
-    table: Any = getattr(fitted, "readings_", ())
-    if len(table) < 2:
+    if getattr(fitted, "n_readings_", 1) < 2:
         return []
     return [
         {
@@ -211,7 +210,7 @@ def list_readings(model: Aggregator, ranking: list[int], judged: Judged | None) 
             "differ": judged and (_count_different(other, judged) if k else 0),
             **_place_voters(other, ranking),
         }
-        for k, row in enumerate(table.to_dict("records"))
+        for k, row in enumerate(fitted.readings_.to_dict("records"))
         for other in [fitted.read(k)]
     ]
 
@@ -222,7 +221,7 @@ def _count_different(reading: Any, judged: Judged) -> int:
 
 
 def _place_voters(reading: Any, ranking: list[int]) -> Findings:
-    verdicts, row = list(reading.voters_["verdict"]), {s: k for k, s in enumerate(ranking)}
+    verdicts, row = reading.voter_columns_["verdict"], {s: k for k, s in enumerate(ranking)}
     voter = {str(name): s for s, name in enumerate(reading.voter_names_)}
     families = [sorted(row[voter[str(name)]] for name in kin) for kin in reading.families_]
     places: dict[str, list[int]] = {"alone": [], "contrarians": [], "uninformative": []}

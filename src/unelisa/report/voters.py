@@ -37,7 +37,7 @@ class Network(NamedTuple):
     @classmethod
     def of_model(cls, model: Aggregator) -> "Network":
         """Return the network of a fitted model; without links where it learns no graph."""
-        roles = [show_verdict(verdict) for verdict in model.voters_["verdict"]]
+        roles = [show_verdict(verdict) for verdict in model.voter_columns_["verdict"]]
         return cls(
             [str(name) for name in model.voter_names_],
             np.where([role not in OUTSIDE for role in roles], model.weights_, 0.0),
@@ -111,7 +111,7 @@ def list_voters(
     model: Aggregator, ranking: list[int], network: Network, rates: dict[str, Floats]
 ) -> list[dict[str, Any]]:
     """Return one row per voter in the order of the ranking: the columns of `voters_`, and links."""
-    table = {**rates, **{name: column.to_numpy() for name, column in model.voters_.items()}}
+    table = {**rates, **model.voter_columns_}
     place = {voter: row for row, voter in enumerate(ranking)}
     neighbors = network.neighbors()
     rows = []

@@ -176,7 +176,7 @@ class VotesPool:
 
     def _weigh_readings(self, model: Any, chances: Floats, known: Known) -> Floats:
         """Return probabilities over all readings, until there are labels enough to choose."""
-        others = range(1, len(getattr(model, "readings_", ())))
+        others = range(1, getattr(model, "n_readings_", 1))
         if not others or known.n_labels >= LEAST_LABELS:
             return chances
         return mix_chances([chances, *(model.read(k).predict_proba(self.votes) for k in others)])

@@ -69,7 +69,9 @@ class Ballots(NamedTuple):
 
 def list_ballots(blocks: ItemBlocks, n_jobs: int | None = None) -> ItemBlocks:
     """Return votes as lists, kept in memory if the votes are; those in use are not made again."""
-    jobs, held = count_jobs(n_jobs), _LISTED.get(blocks)
+    # one run is read by one thread, and to count the cores takes a twentieth of a second
+    jobs = count_jobs(n_jobs) if blocks.n_items > RUN else 1
+    held = _LISTED.get(blocks)
     known = None if held is None else held()
     if known is not None:
         return known if known.n_threads == jobs else known.using(jobs)

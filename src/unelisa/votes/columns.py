@@ -28,6 +28,7 @@ NARROW = 128  # whole numbers in a range of so many are labels without sorting
 FEW = 8  # labels that are looked for one by one
 LONGEST_NUMBER = 10**18  # numbers of so many digits are sorted as texts
 DENSE = 4  # numbers that name rows are counted, not sorted, in a range of so many times the rows
+FEW_TEXTS = 20_000  # as a list they take no longer than to import pandas
 NO_NAMES = ("", "NaN", "nan", "NaT", "<NA>")  # NA and null may be real names
 _WHOLE = r"^(-?(?:0|[1-9][0-9]*))\.0$"  # a whole number that some program wrote with a fraction
 
@@ -299,28 +300,51 @@ def _sort_texts(texts: Any, codes: NDArray[Any]) -> Names:
     encoded = texts.dictionary_encode()
     order = pc.array_sort_indices(encoded.dictionary)
     ranks = np.full(len(order) + 1, -1, dtype=np.int32)
-    ranks[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
+    ranks[_as_array(order)] = np.arange(len(order), dtype=np.int32)
     names = _as_array(encoded.dictionary.take(order))
     return Names(names, np.append(ranks[_indices(encoded)], np.int32(-1))[codes])
 
 
 def _name_numbers(prefix: str, numbers: NDArray[Any], codes: NDArray[Any]) -> Names:
     """Return different numbers behind the same letters as names, sorted as texts: i1, i10, i2."""
-    before, between = (pa.scalar(text, pa.large_string()) for text in (prefix, ""))
-    digits = pa.array(numbers).cast(pa.large_string())
+    before, between = _as_texts([prefix, ""])
+    digits = _as_cells(numbers).cast(pa.large_string())
     texts = pc.binary_join_element_wise(before, digits, between)
     if not len(numbers) or numbers.min() < 0 or numbers.max() >= LONGEST_NUMBER:
         return _sort_texts(texts, codes)
-    sizes = pc.binary_length(digits).to_numpy().astype(np.int64)
+    sizes = _as_array(pc.binary_length(digits)).astype(np.int64)
     order = np.lexsort((sizes, numbers * 10 ** (sizes.max() - sizes)))
     ranks = np.empty(len(order), dtype=np.int32)
     ranks[order] = np.arange(len(order), dtype=np.int32)
-    return Names(_as_array(texts.take(pa.array(order))), ranks[codes])
+    return Names(_as_array(texts.take(_as_cells(order))), ranks[codes])
 
 
-def _as_array(cells: Any) -> NDArray[Any]:
-    copied = {} if hasattr(cells, "chunks") else {"zero_copy_only": False}
-    return np.asarray(cells.to_numpy(**copied))
+def _as_array(cells: Any, absent: float = np.nan) -> NDArray[Any]:
+    """Return cells without pandas where that is as fast: pyarrow's own way imports it."""
+    if hasattr(cells, "chunks"):
+        cells = cells.combine_chunks()
+    if _is_number(cells):
+        if cells.null_count:
+            filled = _as_cells(np.array([absent])).cast(cells.type)[0]
+            cells = pc.fill_null(cells, filled)
+        return np.from_dlpack(cells)
+    if _is_text(cells) and len(cells) <= FEW_TEXTS:
+        return np.array(cells.to_pylist(), dtype=object)
+    return np.asarray(cells.to_numpy(zero_copy_only=False))
+
+
+def _as_cells(numbers: NDArray[Any]) -> Any:
+    """Return numbers in Arrow; `pa.array` would import pandas."""
+    held = pa.py_buffer(np.ascontiguousarray(numbers))
+    return pa.Array.from_buffers(pa.from_numpy_dtype(numbers.dtype), len(numbers), [None, held])
+
+
+def _as_texts(texts: Sequence[str]) -> Any:
+    """Return texts in Arrow; `pa.array` would import pandas."""
+    held = [text.encode() for text in texts]
+    ends = np.cumsum([0, *map(len, held)], dtype=np.int64)
+    parts = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(held))]
+    return pa.Array.from_buffers(pa.large_string(), len(held), parts)
 
 
 def _encode(cells: Any) -> Any:
@@ -333,8 +357,7 @@ def _encode(cells: Any) -> Any:
 
 
 def _indices(encoded: Any) -> NDArray[Any]:
-    codes = encoded.indices.cast("int32")
-    return _as_array(codes.fill_null(-1) if codes.null_count else codes)
+    return _as_array(encoded.indices.cast("int32"), -1)
 
 
 def _spell(names: Any) -> Any:
@@ -342,8 +365,13 @@ def _spell(names: Any) -> Any:
         texts = pc.utf8_trim_whitespace(names.cast(pa.large_string()))
         texts = pc.replace_substring_regex(texts, _WHOLE, r"\1")
     else:
-        texts = pa.array([spell_name(name) for name in names.to_pylist()], pa.large_string())
-    return pc.if_else(pc.is_in(texts, pa.array(NO_NAMES, pa.large_string())), None, texts)
+        texts = _as_texts([spell_name(name) for name in names.to_pylist()])
+    nothing = pa.nulls(1, pa.large_string())[0]
+    return pc.if_else(pc.is_in(texts, _as_texts(NO_NAMES)), nothing, texts)
+
+
+def _is_number(cells: Any) -> bool:
+    return bool(pa.types.is_integer(cells.type) or pa.types.is_floating(cells.type))
 
 
 def _is_text(cells: Any) -> bool:
@@ -364,8 +392,8 @@ def _read_digits(texts: Any) -> Names | None:
     except pa.ArrowInvalid:
         return None
     names = Names.of(_as_array(numbers))
-    spelled = pa.array(names.names).cast(pa.large_string())
-    lengths = pc.binary_length(spelled).to_numpy().astype(np.int8)
+    spelled = _as_cells(names.names).cast(pa.large_string())
+    lengths = _as_array(pc.binary_length(spelled)).astype(np.int8)
     length = int(lengths[names.codes].sum(dtype=np.int64))
     if length != pc.sum(pc.binary_length(texts)).as_py():
         return None  # another spelling, such as 007 or +7, is longer

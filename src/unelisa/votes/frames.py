@@ -5,11 +5,9 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-import narwhals.stable.v1 as nw
 import numpy as np
-from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from unelisa.errors import Hint, VotesError
@@ -18,6 +16,7 @@ from unelisa.votes.columns import (
     NO_NAMES,
     Column,
     Label,
+    Later,
     Names,
     encode_names,
     fill_mask,
@@ -28,6 +27,10 @@ from unelisa.votes.columns import (
     spell_name,
 )
 
+if TYPE_CHECKING:
+    import narwhals.stable.v1 as nw
+else:
+    nw = Later("narwhals.stable.v1")
 # the first of these that is present; "id" last, because exports often number their rows with it
 # WorkerId and HITId are MTurk's, ASSIGNMENT:... Toloka's, the participant Prolific's
 ITEM_NAMES = (
@@ -75,7 +78,7 @@ def as_frame(table: Any) -> "nw.DataFrame[Any] | None":
     """Return a frame of any library that narwhals supports, or None for everything else."""
     try:
         frame = nw.from_native(table, pass_through=True)
-    except DuplicateError:
+    except nw.exceptions.DuplicateError:
         raise VotesError("two columns have the same name; rename one") from None
     if isinstance(frame, nw.LazyFrame):
         return frame.collect()

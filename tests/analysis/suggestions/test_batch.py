@@ -146,7 +146,6 @@ def test_only_who_can_be_asked_is_asked_and_nobody_twice(sparse):
     assert all(offered[question.item, question.voter] for question in found)
 
 
-@pytest.mark.filterwarnings("ignore:the labels cannot be relied on")
 def test_a_small_batch_and_voters_who_have_met_need_none(sparse):
     assert ask(sparse, n=4 * N_VOTERS - 1)[0] == []
     whole = np.where(sparse.values == 0, 1, sparse.values)[:, :3].astype(np.int8)
