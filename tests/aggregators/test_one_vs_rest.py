@@ -101,7 +101,7 @@ def test_gold_labels_reach_every_fit_and_are_the_truth_of_their_items(crowd):
     assert model.predict(crowd.votes)[:5].tolist() == list(gold.values())
 
 
-def test_a_class_that_nobody_voted_is_never_predicted(crowd, tmp_path):
+def test_unvoted_classes_are_never_predicted_and_models_cloned(crowd, tmp_path):
     values = WORDS[crowd[0].values]
     votes = Votes.of(values, order=["cat", "elk", "dog", "owl"])
     model = ue.OneVsRest(ue.DawidSkene()).fit(votes)
@@ -109,9 +109,6 @@ def test_a_class_that_nobody_voted_is_never_predicted(crowd, tmp_path):
     assert model.predict_proba(votes)[:, 1].max() < 1e-100
     ue.save(model, tmp_path / "model.npz")
     assert ue.load(tmp_path / "model.npz").ordered_
-
-
-def test_it_is_cloned_and_takes_aggregators_only(crowd):
     model = ue.OneVsRest(ue.DawidSkene(smoothing=2.0))
     assert clone(model).estimator.smoothing == 2.0
     assert model.get_params()["estimator__smoothing"] == 2.0

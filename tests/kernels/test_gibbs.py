@@ -65,12 +65,6 @@ def test_a_star_of_many_experts_is_stuck_on_one_label():
     assert abs(states[:, 0].mean()) > 0.9
 
 
-def warm_model(n_nodes, seed, field):
-    rng = np.random.default_rng(seed)
-    upper = np.triu(rng.normal(size=(n_nodes, n_nodes)) * (rng.random((n_nodes, n_nodes)) < 0.6), 1)
-    return rng.normal(0, field, n_nodes) if field else np.zeros(n_nodes), upper + upper.T
-
-
 BETAS = np.linspace(1.0, 0.05, 16)
 
 
@@ -92,7 +86,7 @@ def star(n_experts):
 def test_tempered_states_equal_the_naive_sampler_on_the_same_random_numbers(
     n_nodes, seed, field, n_levels, burn_in, thin
 ):
-    fields, edges = warm_model(n_nodes, seed, field)
+    fields, edges = random_model(n_nodes, seed, field)
     betas = np.linspace(1.0, 0.1, n_levels)
     lists = list_neighbors(edges)
     fast = sample_tempering(fields, lists, betas, 9, burn_in, thin, np.random.default_rng(seed))
@@ -105,7 +99,7 @@ def test_tempered_states_equal_the_naive_sampler_on_the_same_random_numbers(
 
 
 def test_running_differences_do_not_drift():
-    fields, edges = warm_model(12, 5, 0.5)
+    fields, edges = random_model(12, 5, 0.5)
     lists, rng = list_neighbors(edges), np.random.default_rng(0)
     chains = start_chains(fields, lists, 1, rng)
     for _ in range(20_000):
@@ -119,7 +113,7 @@ def test_running_differences_do_not_drift():
 
 @pytest.mark.parametrize("field", [0.0, 0.4])
 def test_tempered_moments_match_the_enumeration(field):
-    fields, edges = warm_model(6, 4, field)
+    fields, edges = random_model(6, 4, field)
     edges = 1.5 * edges  # strong enough that plain Gibbs would lag
     n = 20_000
     states, _ = sample_tempering(

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import naive_solver
 from naive_rows import assert_square, batch_of, counted_of, square_of
 from unelisa.kernels import l1_logistic
 from unelisa.kernels.curvature import add_curvatures
@@ -14,69 +13,12 @@ CASES = pytest.mark.parametrize("abstain", [0.0, 0.3])
 N_ITEMS = l1_logistic.CHUNK + 700  # two chunks, the second with a part of a subsum
 
 
-def make_case(abstain):
-    rng = np.random.default_rng(2)
-    votes = rng.choice([-1, 1], size=(N_ITEMS, 9)).astype(np.int8)
-    votes[rng.random(votes.shape) < abstain] = 0
-    items = items_of(Block(votes, 0))
-    members = [[1, 2, 3, 4, 5, 6], [0, 2], []]
-    batch = l1_logistic.Regressions(
-        np.array([0, 1, 7]),
-        np.array([0, 6, 8, 8]),
-        np.concatenate(members).astype(np.int64),
-        np.array([0.5, -0.4, 0.0, 0.3, 0.2, 0.6, -1.5, 0.7]),
-        rng.standard_normal(3),
-    )
-    return votes, items, batch, members
-
-
-def logits_of(votes, batch, members, q):
-    design = naive_solver.design(votes, members[q])
-    theta = batch.theta[batch.starts[q] : batch.starts[q + 1]]
-    return design, design @ np.append(theta, batch.intercepts[q])
-
-
 @pytest.mark.parametrize(("real", "error"), [(np.float32, 4e-7), (np.float64, 1e-13)])
 def test_squash_is_tanh(real, error):
     z = np.concatenate([np.linspace(-12, 12, 5001), [0.0, -1e30, 1e30]]).astype(real)
     expected = np.tanh(z.astype(np.float64))
     l1_logistic.squash(z)
     assert np.max(np.abs(z - expected)) < error
-
-
-@CASES
-@pytest.mark.parametrize(("real", "error"), [(np.float32, 1e-5), (np.float64, 1e-13)])
-def test_scores_and_loss(abstain, real, error):
-    votes, items, batch, members = make_case(abstain)
-    sums = l1_logistic.Sums.zeros(batch)
-    l1_logistic.add_scores(items, batch, np.empty(l1_logistic.CHUNK, real), sums)
-    for q in range(3):
-        design, logits = logits_of(votes, batch, members, q)
-        r = naive_solver.residuals(votes, batch.voters[q], logits)
-        found = np.append(sums.scores[batch.starts[q] : batch.starts[q + 1]], sums.intercepts[q])
-        assert np.allclose(found, r @ design, rtol=0, atol=error * N_ITEMS)
-        if real is np.float64:
-            expected = naive_solver.loss(votes, batch.voters[q], logits)
-            assert sums.loss[q] == pytest.approx(expected, rel=1e-12)
-
-
-@CASES
-def test_residuals(abstain):
-    votes, items, batch, members = make_case(abstain)
-    out = np.empty((3, 1000), np.float32)
-    l1_logistic.fill_residuals(items, batch, 500, 1400, out)
-    for q in range(3):
-        _, logits = logits_of(votes, batch, members, q)
-        r = naive_solver.residuals(votes, batch.voters[q], logits)
-        assert np.allclose(out[q, :900], r[500:1400], atol=2e-6)
-
-
-def test_the_noise_bound_grows_with_the_coefficients():
-    _, _, batch, _ = make_case(0.0)
-    small = l1_logistic.bound_batch(batch, 64)
-    large = l1_logistic.bound_batch(batch._replace(theta=10 * batch.theta), 64)
-    assert np.all(large[:2] > small[:2])
-    assert large[2] == small[2]
 
 
 BATCH = batch_of(
@@ -101,6 +43,13 @@ def curve(items, steps, floors, real=np.float64, batch=BATCH):
     buffer = np.empty(l1_logistic.CHUNK, real)
     add_curvatures(items, batch, np.array(steps), floors, buffer, PLACES, out, mass)
     return out, mass
+
+
+def test_the_noise_bound_grows_with_the_coefficients():
+    small = l1_logistic.bound_batch(BATCH, 64)
+    large = l1_logistic.bound_batch(BATCH._replace(theta=10 * BATCH.theta), 64)
+    assert np.all(large[:2] > small[:2])
+    assert large[2] == small[2]
 
 
 @CASES

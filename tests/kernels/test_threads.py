@@ -215,26 +215,3 @@ def test_results_come_in_the_order_of_the_tasks(n_jobs):
 
     assert run_all(late, range(4), n_jobs) == [0, 1, 4, 9]
     assert run_all(late, [], n_jobs) == []
-
-
-@pytest.mark.parametrize("n_jobs", [1, 3])
-def test_the_first_error_propagates(n_jobs):
-    def fail(task):
-        raise KeyError(task)
-
-    with pytest.raises(KeyError, match="0"):
-        run_all(fail, range(5), n_jobs)
-
-
-def test_after_an_error_no_new_task_begins():
-    begun = []
-
-    def work(task):
-        begun.append(task)
-        if task == 0:
-            raise KeyError(task)
-        time.sleep(0.02)
-
-    with pytest.raises(KeyError):
-        run_all(work, range(100), 2)
-    assert len(begun) < 50

@@ -169,7 +169,7 @@ def told(*answers):
     return [Answer(item, label, who, "useful") for who, item, label in answers]
 
 
-def test_kappa_is_that_of_scikit_learn():
+def test_kappa_is_that_of_scikit_learn_and_disagreements_are_asked_once():
     pairs = [(0, 0), (1, 1), (2, 1), (0, 0), (2, 2), (1, 0)]
     for said, kappa in (
         (pairs, cohen_kappa_score(*zip(*pairs, strict=True))),
@@ -185,9 +185,6 @@ def test_kappa_is_that_of_scikit_learn():
     assert pair[:4] == ("ann", "bob", 2, 1)
     assert find_open(answers) == set()
     assert find_open(answers[:2]) == {1}
-
-
-def test_a_disagreement_is_asked_again_once():
     answers = told(("ann", 1, 0), ("bob", 1, 1))
     assert list(list_checks(answers, "ann")) == [1]
     assert list(list_checks(answers, "bob")) == []  # ann looks again first

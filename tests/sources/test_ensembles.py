@@ -40,7 +40,6 @@ def test_votes_are_what_the_classifiers_predict_however_they_are_given(models, t
     assert votes.voters.tolist() == ["tree", "bayes", "logistic"]
     for s, model in enumerate(models.values()):
         assert np.array_equal(votes.values[:, s] > 0, model.predict(X) == "malignant")
-    X = tumors[2]
     named = votes_from_estimators(models, X)
     for given in (list(models.values()), list(models.items())):
         assert np.array_equal(votes_from_estimators(given, X).values, named.values)

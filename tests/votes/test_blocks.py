@@ -71,7 +71,7 @@ def test_views_can_be_stacked_and_may_split_blocks(blocks):
     assert np.array_equal(np.concatenate([block.votes for block in taken]), 2 * VOTES[[1, 3]])
 
 
-def test_a_pass_over_a_view_can_be_sent():
+def test_views_are_sent_and_made_once():
     sent = []
 
     class Sent(Halves):
@@ -83,6 +83,16 @@ def test_a_pass_over_a_view_can_be_sent():
     function, parameters = pickle.loads(pickle.dumps(sent[0]))  # noqa: S301 - our own bytes
     assert function is local._see
     assert np.array_equal(function(local.Block(VOTES, 0), np.ones(4), *parameters), WANTED)
+    made = []
+
+    def change(block):
+        made.append(block.start)
+        return block
+
+    view = local.WholeTable(TABLE).view(change)
+    for _ in range(3):
+        view.sum(lambda block: (np.array(block.n_items),))
+    assert made == [0]
 
 
 def test_row_numbers_are_names_made_when_asked_for():
@@ -215,19 +225,6 @@ def test_who_needs_a_table_gets_it_or_says_why_not(tmp_path):
     ):
         with pytest.raises(VotesError, match=f"these votes are {words}, and a test needs all"):
             blocks.table("a test")
-
-
-def test_a_view_in_memory_is_made_once():
-    made = []
-
-    def change(block):
-        made.append(block.start)
-        return block
-
-    view = local.WholeTable(TABLE).view(change)
-    for _ in range(3):
-        view.sum(lambda block: (np.array(block.n_items),))
-    assert made == [0]
 
 
 @pytest.fixture
@@ -384,20 +381,7 @@ def test_few_votes_in_a_large_table_are_never_a_table_and_small_ones_stay():
     assert local.hold_sparse(sp.csr_array(crowd(500))).whole
 
 
-def test_blocks_of_many_voters_hold_votes_of_most():
-    """A pass has sums of all voters for each block: blocks of few votes would cost the square."""
-    n_items, n_voters, rng = 60_000, 30_000, np.random.default_rng(0)
-    voters = rng.integers(n_voters, size=(n_items, 3))
-    table = np.ones(voters.size, dtype=np.int8), voters.ravel(), np.arange(0, voters.size + 1, 3)
-    blocks = local.SparseBlocks(sp.csr_array(table, shape=(n_items, n_voters)))
-    assert len(blocks.blocks) * n_voters <= 0.6 * voters.size
-    assert (
-        sum(len(block.votes.votes) for block in blocks)
-        == np.unique(voters + n_voters * np.arange(n_items)[:, None]).size
-    )
-
-
-def test_a_long_table_becomes_sparse_where_that_is_smaller():
+def test_large_tables_become_sparse_and_stay_so():
     rng = np.random.default_rng(0)
     n = 20_000
     long = {
@@ -412,6 +396,16 @@ def test_a_long_table_becomes_sparse_where_that_is_smaller():
     block = next(b for b in votes.blocks if b.start <= one < b.start + len(b.votes))
     assert local.as_dense(block.votes)[one - block.start, whose] == (
         1 if long["vote"][0] == "yes" else -1
+    )
+    # a pass has sums of all voters for each block: blocks of few votes would cost the square
+    n_items, n_voters, rng = 60_000, 30_000, np.random.default_rng(0)
+    voters = rng.integers(n_voters, size=(n_items, 3))
+    table = np.ones(voters.size, dtype=np.int8), voters.ravel(), np.arange(0, voters.size + 1, 3)
+    blocks = local.SparseBlocks(sp.csr_array(table, shape=(n_items, n_voters)))
+    assert len(blocks.blocks) * n_voters <= 0.6 * voters.size
+    assert (
+        sum(len(block.votes.votes) for block in blocks)
+        == np.unique(voters + n_voters * np.arange(n_items)[:, None]).size
     )
 
 

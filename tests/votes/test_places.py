@@ -27,16 +27,12 @@ def show_start(block):
 
 
 @EVERY_PLACE
-def test_blocks_know_their_place(held, place):
+def test_blocks_know_their_place_and_rows_come_in_order(held, place):
     starts = held.concatenate(show_start)
     assert held.shape == (len(starts), 12)
     changes = np.flatnonzero(np.diff(starts)) + 1
     assert np.array_equal(starts[changes], changes)
     assert (len(changes) > 0) == (not held.whole) == (place not in ("memory", "device"))
-
-
-@EVERY_PLACE
-def test_rows_come_in_the_items_order_and_tallies_add_up(held):
     rng = np.random.default_rng(1)
     signed, observed, x = rng.normal(size=12), rng.normal(size=12), rng.normal(size=len(held))
     assert held.weigh(signed, observed) == pytest.approx(
@@ -44,10 +40,6 @@ def test_rows_come_in_the_items_order_and_tallies_add_up(held):
     )
     for found, expected in zip(held.tally(x), tally_votes(crowd(), x), strict=True):
         assert found == pytest.approx(expected, abs=1e-9)
-
-
-@EVERY_PLACE
-def test_columns_are_rearranged_without_a_copy_of_the_whole(held):
     columns = np.array([5, -1, 0])
     turned = held.rearrange(columns, side=-1)
     expected = -crowd()[:, columns]
