@@ -28,8 +28,8 @@ _INTRODUCTION = """# Phenotyping, measured
 
 Table 5.4 of the paper on available data: a simulated datamart of rheumatoid arthritis with the
 paper's dimensions, and the public example `ehr_phecap`. The paper's own records are private. Seeds
-0 to 4 of the simulation were used in development, {seeds} were not. These commands, run in a clone,
-write this page; an interrupted run continues where it stopped:
+0 to 4 and 100 to 309 of the simulation were used in development, {seeds} were not. These commands,
+run in a clone, write this page; an interrupted run continues where it stopped:
 
 ```
 unelisa reproduce ehr --seeds {seeds} --out docs

@@ -74,7 +74,9 @@ def test_figures_overlap_and_are_exported_as_phevaluators(judged, drawn):
     assert "(2) two codes" in shown
     last = shown.splitlines()[-2:]
     assert last[0].startswith("Trust: ")
-    assert last[1] == "Next: --review review.csv draws patients to review, for --charts"
+    assert last[1] == (
+        "Next: fill in the column label of review.csv (0 or 1), and pass the file as --charts"
+    )
     assert str(drawn.counts.index[0]) not in shown
     files, _ = judged
     figures, found = (pd.read_csv(files[name]) for name in ("figures.csv", "phevaluator.csv"))

@@ -5,15 +5,8 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from unelisa.ehr.datamart import (
-    CORE,
-    FEATURES,
-    N_TOPICS,
-    PATIENTS,
-    REVIEWED,
-    REVIEWED_CASES,
-    simulate_ehr,
-)
+from unelisa.ehr import datamart as simulated
+from unelisa.ehr.datamart import FEATURES, simulate_ehr
 from unelisa.errors import ModelError
 
 
@@ -23,7 +16,7 @@ def drawn():
 
 
 def test_the_paper_s_dimensions(drawn):
-    assert (PATIENTS, REVIEWED, REVIEWED_CASES) == (46568, 435, 98)
+    assert (simulated.PATIENTS, simulated.REVIEWED, simulated.REVIEWED_CASES) == (46568, 435, 98)
     assert drawn.counts.shape == (8000, 143)
     assert set(drawn.counts.dtypes) == {np.dtype(np.int32)}
     assert len(drawn.reviewed) == 435
@@ -87,5 +80,5 @@ def test_the_paper_s_features():
         assert named[f"NLP:{name}"] == "irrelevant"
     # every topic ties more concepts together than the disease
     tied = Counter(feature.topic for feature in FEATURES if feature.loading)
-    assert len(tied) == N_TOPICS
-    assert min(tied.values()) > len(CORE)
+    assert len(tied) == simulated.N_TOPICS
+    assert min(tied.values()) > len(simulated.CORE)

@@ -83,5 +83,16 @@ def test_the_figures_of_a_large_site_are_those_of_the_benchmark():
     assert told in " ".join(PAGE.split())
 
 
+def test_the_figures_of_the_phenotype_library_are_those_of_the_benchmark():
+    found = load("phenotype_library.json")
+    told = (
+        f"Of the {found['definitions']:,} definitions of OHDSI's PhenotypeLibrary "
+        f"{found['accepted']:,} are read, and {found['equal']:,} find exactly the patients that "
+        f"Circe's own SQL finds in databases whose {found['patients']} patients"
+    )
+    page = (ROOT / "docs" / "how_to" / "rules.md").read_text(encoding="utf-8")
+    assert told in " ".join(page.split())
+
+
 def test_the_default_number_of_patients_is_the_one_told():
     assert f"--patients {PATIENTS} is the default" in PAGE

@@ -188,6 +188,75 @@ def test_the_option_chosen_is_the_label(tmp_path, said, refuse):
     assert "several options" in refuse(lines[0].replace('"B"', '"B", "Xylophon7"'))
 
 
+def rows_of(found):
+    """What every comparison says: (question, judge, first, second, winner)."""
+    columns = found.questions, found.judge, found.first, found.second, found.winner
+    return [
+        (int(q), found.judges[j], found.systems[a], found.systems[b], int(w))
+        for q, j, a, b, w in zip(*columns, strict=True)
+    ]
+
+
+def test_prodigy_compares_two_outputs_of_which_the_first_is_accepted_or_rejected(logs):
+    assert rows_of(read_preferences(logs / "prodigy-compare-1.18.jsonl")) == [
+        (0, "ab-ann", "A", "B", 0),
+        (1, "ab-ann", "B", "A", 0),
+        (2, "ab-ann", "B", "A", 1),
+        (0, "ab-bob", "B", "A", 1),  # the same input, turned
+    ]
+
+
+def test_prodigys_options_whose_texts_and_order_change_are_answers_of_systems(logs, tmp_path):
+    path = logs / "prodigy-tournament-1.18.jsonl"
+    assert rows_of(read_preferences(path)) == [
+        (0, "t-ann", "plain.jinja2", "long.jinja2", 0),
+        (1, "t-ann", "long.jinja2", "plain.jinja2", 1),
+        (2, "t-ann", "long.jinja2", "terse.jinja2", 0),
+        (0, "t-bob", "plain.jinja2", "long.jinja2", 1),
+        (3, "t-bob", "terse.jinja2", "plain.jinja2", 1),
+    ]
+    quiz = [json.loads(line) for line in path.read_text().splitlines()[:2]]
+    for record in quiz:  # one order: labels, whatever their texts are
+        record["options"].sort(key=lambda option: option["id"])
+    quiz[1]["accept"] = ["long.jinja2"]
+    (tmp_path / "quiz.jsonl").write_text("\n".join(map(json.dumps, quiz)))
+    assert read_jury(tmp_path / "quiz.jsonl").classes == ("long.jinja2", "plain.jinja2")
+
+
+@pytest.mark.parametrize(("chosen", "winner"), [("A", 1), ("accept", 0), ("B", 0), ("reject", 1)])
+def test_an_output_may_be_chosen_by_its_name_or_its_side(chosen, winner, tmp_path, refuse):
+    options = [{"id": "A", "text": "Xylophon7"}, {"id": "B", "text": "Xylophon7"}]
+    record = {"_task_hash": 1, "_session_id": "x", "answer": "accept", "accept": [chosen]}
+    record |= {"options": options, "mapping": {"B": "accept", "A": "reject"}}
+    (tmp_path / "log.jsonl").write_text(json.dumps(record))
+    assert read_preferences(tmp_path / "log.jsonl").winner.tolist() == [winner]
+    for bad in (["Xylophon7"], ["A", "B"]):
+        told = refuse(json.dumps(record | {"accept": bad}))
+        assert "one of the two outputs in 'mapping' must be chosen" in told
+    assert "'mapping' must name" in refuse(json.dumps(record | {"mapping": {"A": "accept"}}))
+
+
+def test_rankings_are_preferences_and_equal_ranks_are_ties(logs):
+    assert rows_of(read_preferences(logs / "argilla-server-ranking-2.8.jsonl")) == [
+        (0, "u1", "a", "b", 1), (0, "u1", "a", "c", 0), (0, "u1", "b", "c", 0),
+        (0, "u2", "a", "b", 0), (0, "u2", "a", "c", 0), (0, "u2", "b", "c", 2),
+        (0, "ranker-v1", "a", "b", 0), (0, "ranker-v1", "a", "c", 1), (0, "ranker-v1", "b", "c", 1),
+        (1, "u1", "a", "b", 0), (1, "u1", "a", "c", 0), (1, "u1", "b", "c", 0),
+    ]  # fmt: skip
+
+
+def test_a_ranking_without_its_ranks_is_refused(logs, refuse):
+    text = (logs / "argilla-server-ranking-2.8.jsonl").read_text().splitlines()[0]
+    assert "found a list" in refuse(text.replace('"rank": 1', '"rank": null'))
+
+
+def test_data_sets_of_rankings_are_not_one(logs, tmp_path):
+    text = (logs / "argilla-server-ranking-2.8.jsonl").read_text()
+    for name in ("dd", "ee"):
+        (tmp_path / f"{name}.jsonl").write_text(text.replace("00dd", f"00{name}"))
+    assert set(read_preferences(tmp_path).questions.tolist()) == {0, 1, 2, 3}
+
+
 def test_keys_are_judges_and_experiments_systems(logs, said):
     path = logs / "langsmith-feedback-v1.jsonl"
     assert said(path) == {
@@ -300,6 +369,30 @@ def test_an_eval_is_a_judge(logs, said):
         ("sums/samples.jsonl 1", judge): "fail",
     }
     assert set(read_jury(path).systems.values()) == {"gpt-4o-mini"}
+
+
+def test_criteria_of_a_specification_are_questions(logs, said, refuse):
+    path = logs / "openai-evals-1.0.2-criteria.jsonl"
+    told = refuse(path.read_bytes())
+    assert told.endswith("pass question='relevance', or question='correctness'")
+    judge = "letters-fact.dev.v0"
+    items = [f"letters/samples.jsonl {k}" for k in range(3)]
+    votes = zip(items, ("Y", "Y", "N"), strict=True)
+    assert said(path, question="relevance") == {(item, judge): x for item, x in votes}
+    with pytest.warns(VotesWarning, match="abstentions .1.*the choice is invalid"):
+        votes = said(path, question="correctness")
+    assert votes == {(items[0], judge): "N", (items[2], judge): "Y"}
+
+
+def test_a_choice_without_a_score_is_the_label(logs, said):
+    with pytest.warns(VotesWarning, match="abstentions .1.*the choice is invalid"):
+        votes = said(logs / "openai-evals-3.0-choices.jsonl")
+    assert [*votes.values()] == ["A", "B"]
+
+
+def test_accuracies_of_templates_that_compare_texts_are_checks(refuse):
+    line = '{{"sample_id": "s.{0}", "type": "metrics", "data": {{"accuracy": {0}.0, "f1": 0.5}}}}\n'
+    assert "only checks (metrics)" in refuse(line.format(0) + line.format(1))
 
 
 def test_another_eval_of_the_same_samples_meets_it(logs, tmp_path):

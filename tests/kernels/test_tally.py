@@ -12,7 +12,7 @@ import naive_solver
 from unelisa.aggregators.confusions import start_from
 from unelisa.kernels import tally
 from unelisa.paper.solvers.base import pack_bits
-from unelisa.votes.ballots import list_ballots, list_votes, tally_ballots, weigh_ballots
+from unelisa.votes.ballots import list_ballots, list_votes
 from unelisa.votes.blocks import SparseVotes, WholeTable, compare_voters
 
 VOTES = hnp.arrays(
@@ -184,12 +184,12 @@ def test_lists_are_the_votes_item_by_item_with_voters_rising():
 def test_sums_over_lists_are_those_over_the_table():
     values, weights = draw_table(), np.random.default_rng(1).normal(size=5)
     values[3] = 0
-    found = weigh_ballots(run_of(values), weights, 0 * weights)
+    found = tally.weigh_ballots(run_of(values)[:3], weights, 0 * weights)
     assert np.allclose(found, values @ weights, rtol=0, atol=1e-12)
     assert found[3] == 0
     values, x = draw_table(), np.random.default_rng(2).random(40)
     values[:, 2] = 0
-    signed, observed = tally_ballots(run_of(values), x, 5)
+    signed, observed = tally.tally_ballots(run_of(values)[:3], x, 5)
     assert np.allclose(signed, values.T @ x, rtol=0, atol=1e-12)
     assert np.allclose(observed, np.abs(values).T @ x, rtol=0, atol=1e-12)
     assert observed[2] == 0

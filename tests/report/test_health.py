@@ -96,6 +96,7 @@ def rules():
         "patients": 1000,
         "flagged": dict(zip(names, (400, 200, 100), strict=True)),
         "disagree": 7,
+        "rounded": False,
         "overlap": {
             name: dict(zip(names, row, strict=True))
             for name, row in zip(names, shares, strict=True)
@@ -141,6 +142,15 @@ def test_numbers_of_few_patients_are_not_on_the_page(rules):
     }
     assert {cell["text"] for cell in health.draw_shares(hidden)["cells"]} == {"", "few"}
     assert "they disagree on" not in health.render_rules(hidden)
+    wide = {**rules, "flagged": {**rules["flagged"], "drug": rules["patients"] - 4}}
+    page = health.render_rules(wide)
+    assert "nearly all" in page
+    assert f"{rules['patients'] - 4:,}" not in page
+    assert (
+        health.draw_nested(wide)["bars"][0]["width"]
+        == health.draw_nested(rules)["bars"][0]["width"]
+    )
+    assert "rounded down to tens" in health.render_rules({**rules, "rounded": True})
     small = {**rules, "flagged": {**rules["flagged"], "drug": 3}}
     assert health.draw_shares(small)["cells"][6]["text"] == "few"
     few = f"fewer than {FEWEST_SHOWN}"

@@ -11,16 +11,7 @@ from unelisa.aggregators.base import Aggregator, Floats, is_two_class
 from unelisa.errors import ExpertsWarning, warn_user
 from unelisa.kernels import tally as kernels
 from unelisa.paper.em import list_starts, rank_fits
-from unelisa.votes.ballots import (
-    Ballots,
-    Sums,
-    count_answers,
-    list_ballots,
-    split_answers,
-    sum_at,
-    tally_ballots,
-    weigh_ballots,
-)
+from unelisa.votes.ballots import Ballots, list_ballots
 from unelisa.votes.blocks import ItemBlocks, WholeTable
 
 Codes = NDArray[np.uint8]
@@ -194,23 +185,8 @@ def start_from(
     only_gold: bool = False,
 ) -> Expected:
     """Return the start whose posteriors are the weighted votes, or gold labels where known."""
-    return Expected(*ballots.sum(_split_run, weights, n_classes, only_gold, per_item=(gold,)))
-
-
-def _split_run(run: Ballots, gold: Codes, weights: Floats, n_classes: int, only_gold: bool) -> Sums:
-    """Return the votes [s, said, meant] of a run, and the items of each class, as they start."""
-    # a vote of negative weight is one for all other classes
-    split = np.where(weights < 0, weights / (n_classes - 1), weights)
-    share = count_answers(run, split, n_classes)
-    share -= sum_at(run.items, np.minimum(split, 0)[run.voters], run.n_items)[:, None]
-    total = sum_at(run.items, np.abs(weights)[run.voters], run.n_items)[:, None]
-    even = np.full_like(share, 1 / n_classes)
-    share = np.divide(share, total, out=even, where=total > 0)
-    known = np.flatnonzero(gold)
-    kept = run.counts > 0 if not only_gold else np.zeros(run.n_items, dtype=np.bool_)
-    share[known], kept[known] = np.eye(n_classes)[gold[known] - 1], run.counts[known] > 0
-    share[~kept] = 0.0
-    return split_answers(run, share, len(weights)), share.sum(axis=0)
+    given = (kernels.split_votes, n_classes), weights, n_classes, only_gold
+    return Expected(*ballots.sum(run_kernel, *given, per_item=(gold,)))
 
 
 def start_at(blocks: ItemBlocks, posterior: Floats) -> Expected:
@@ -239,11 +215,12 @@ class _Sums(NamedTuple):
 
     def weigh(self, signed: Floats, observed: Floats) -> Floats:
         """Return per item sum_s signed_s f_is + observed_s |f_is|."""
-        return self.ballots.concatenate(weigh_ballots, signed, observed)
+        return self.ballots.concatenate(run_kernel, (kernels.weigh_ballots, 0), signed, observed)
 
     def tally(self, x: Floats) -> tuple[Floats, Floats]:
         """Return per voter sum_i x_i f_is and sum_i x_i |f_is|."""
-        signed, observed = self.ballots.sum(tally_ballots, self.n_voters, per_item=(x,))
+        given = (kernels.tally_ballots, 0), self.n_voters
+        signed, observed = self.ballots.sum(run_kernel, *given, per_item=(x,))
         return signed, observed
 
 

@@ -98,9 +98,16 @@ def draw_charts(chances: NDArray[np.float64], n: int, rng: np.random.Generator) 
     taken, weights = np.zeros_like(sizes), np.where(flagged, sizes, spread)
     for side, part in ((flagged, ours), (~flagged, n - ours)):
         taken[side] = _allot(part, weights[side], sizes[side])
+    return draw_strata(strata, taken, rng)
+
+
+def draw_strata(
+    strata: NDArray[np.intp], taken: NDArray[np.intp], rng: np.random.Generator
+) -> ChartSample:
+    """Return so many patients of each stratum, drawn at random."""
     pairs = [(np.flatnonzero(strata == k), taken[k]) for k in np.flatnonzero(taken)]
     rows = np.sort(np.concatenate([rng.choice(*pair, replace=False) for pair in pairs]))
-    return ChartSample(rows, (taken / np.maximum(sizes, 1))[strata[rows]])
+    return ChartSample(rows, (taken[strata] / np.bincount(strata)[strata])[rows])
 
 
 def _allot(n: int, weights: Floats, sizes: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -52,6 +52,7 @@ SOURCES: dict[str, ModuleType] = {
     "prodigy": prodigy,
     "promptfoo": promptfoo,
 }
+_UNIQUE = ("langsmith", "mlflow", "prodigy")  # formats whose items have names of no other item
 # what is read in a folder: one of these kinds
 _FOLDERS = {
     "Arrow": (".arrow", ".feather"),
@@ -122,7 +123,7 @@ def read_logs(paths: Any, **options: Unpack[Options]) -> Logs:
     with limit_memory(options.get("memory")):
         for name, records in _list_inputs(paths, named):
             sources.append(_collect(panel, records, name, source))
-    panel.tell_failures()
+    panel.tell_doubts(shared="item" not in named)
     coding = declare_order(options.get("coding", "auto"), options.get("order"))
     return Logs(panel, ", ".join(sorted(set(sources))), coding)
 
@@ -306,6 +307,7 @@ def _collect(panel: Panel, records: Iterator[Record], name: str, source: str | N
     if first is None:
         raise VotesError(f"{name} holds no records")
     chosen = source or find_source(first, name)
+    panel.open_file("" if chosen in _UNIQUE else name)
     try:
         for entry in SOURCES[chosen].read(chain([first], counted)):
             panel.add(entry)

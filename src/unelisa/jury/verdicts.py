@@ -20,6 +20,7 @@ from unelisa.votes.columns import Column, Label, Names, spell_name
 
 VERDICT_BYTES, NAME_BYTES = 80, 300  # of memory at the peak, roughly: per verdict, per name
 CHECKED = 1 << 16  # verdicts between two checks of the memory
+MOST_SIGNS = 3  # distinct scores, such as -1, 0 and 1, of which one below 0 is usual
 MOST_FREE = 1 << 16  # distinct marks that are held; more are free text or cannot be grouped
 
 
@@ -144,6 +145,12 @@ class Panel:
         self.preferences: list[Preference] = []
         self.failures: Counter[tuple[str, str]] = Counter()  # (judge, why)
         self.checks: dict[str, tuple[int, int]] = {}
+        self._files, self._origins = [""], array("i")  # names, and which one an answer is first in
+        self._shared: dict[tuple[int, int], None] = {}  # files whose answers have equal names
+
+    def open_file(self, name: str) -> None:
+        """Say which file the next entries are from; nothing if its names are those of no other."""
+        self._files.append(name)
 
     @property
     def grades(self) -> list[bool | float | str]:
@@ -198,7 +205,7 @@ class Panel:
         if isinstance(mark, Ranking):
             self._add_ranking(verdict, mark)
             return
-        place = self._answers.setdefault(self._identify(verdict), len(self._answers))
+        place = self._place(self._identify(verdict))
         if isinstance(mark, Failed):
             self.failures.update([(judge, str(mark))] if judge is not None else ())
             mark = None
@@ -207,6 +214,16 @@ class Panel:
             self._append(place, judge, grade)
         elif grade >= 0 and self._gold.setdefault(place, grade) != grade:
             raise VotesError("an item has two different gold labels; keep one of them")
+
+    def _place(self, key: Key) -> int:
+        """Return the number of an answer; note two files that name it where no task does."""
+        place, file = self._answers.setdefault(key, len(self._answers)), len(self._files) - 1
+        if place == len(self._origins):
+            self._origins.append(file)
+        pair = self._origins[place], file
+        if pair[0] != file and not (key.task or key.content) and all(self._files[k] for k in pair):
+            self._shared[pair] = None
+        return place
 
     def _append(self, place: int, judge: str, grade: int) -> None:
         number = self._judges.setdefault(judge, len(self._judges))
@@ -280,7 +297,8 @@ class Panel:
             found = assemble_long(table, coding, "'verdict'")
         except VotesError as error:  # logs have no rows to choose among
             hints = (hint for hint in error.hints if hint.parameter != "duplicates")
-            raise VotesError(error.message, *hints, **error.about) from None
+            message = "; ".join((error.message, *self.list_shared()))
+            raise VotesError(message, *hints, **error.about) from None
         return self._complete(Votes.of_assembled(found), items, named, source)
 
     def _complete(self, votes: Votes, items: list[str], named: Named, source: str) -> Jury:
@@ -328,13 +346,41 @@ class Panel:
         self._refuse_none()
         if any(not isinstance(grade, float) for grade in self.grades):
             raise VotesError("some marks are no scores; read the logs as votes, with read_jury")
-        rows, judges, grades = (np.asarray(column) for column in self._rows)
-        kept = grades >= 0
-        scores = np.array(self.grades, dtype=np.float64)[grades[kept]]
-        return list(self._answers), list(self._judges), rows[kept], judges[kept], scores
+        rows, judges, grades = (np.asarray(column, dtype=np.int64) for column in self._rows)
+        kept = np.flatnonzero(grades >= 0)
+        cells = (rows * len(self._judges) + judges)[kept]
+        _, first, same = np.unique(cells, return_index=True, return_inverse=True)
+        if (grades[kept] != grades[kept[first]][same]).any():
+            raise VotesError("a judge gave one answer different scores; keep one of them")
+        if repeated := len(kept) - len(first):
+            warn_user(
+                f"{repeated} scores repeat one of the same judge, and count once", VotesWarning
+            )
+        rows, judges, grades = (column[kept[first]] for column in (rows, judges, grades))
+        scores = np.array(self.grades, dtype=np.float64)[grades]
+        return list(self._answers), list(self._judges), rows, judges, scores
 
-    def tell_failures(self) -> None:
-        """Warn once of all judgments that failed."""
+    def list_shared(self) -> list[str]:
+        """Return a sentence on files that hold answers of the same names, which may be others."""
+        pairs = [" and ".join(self._files[k][:60] for k in pair) for pair in self._shared][:3]
+        return [
+            f"{', '.join(pairs)} hold items of the same names, read as the same items; if these "
+            "are of two data sets, or answers of two systems, name them in a field 'dataset' or "
+            "'system'"
+        ] * bool(pairs)
+
+    def tell_doubts(self, *, shared: bool) -> None:
+        """Warn of judgments that failed or look so, and of items that two files share."""
+        for told in self.list_shared() if shared else ():
+            warn_user(told, VotesWarning)
+        scores = {grade for grade in self.grades if isinstance(grade, float)}
+        below = sorted(score for score in scores if score < 0)
+        if len(below) == 1 and len(scores) > MOST_SIGNS:
+            warn_user(
+                f"{below[0]:g} is the only score below 0; if it stands for a judgment that failed, "
+                "leave it empty",
+                VotesWarning,
+            )
         if not self.failures:
             return
         total = sum(self.failures.values())

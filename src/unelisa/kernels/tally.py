@@ -180,6 +180,66 @@ def widen_votes(
 
 
 @kernel
+def weigh_ballots(listed: Listed, signed: Floats, observed: Floats) -> Floats:
+    """Return per item sum_s signed_s f_is + observed_s |f_is|."""
+    starts, voters, votes = listed
+    out = np.zeros(len(starts) - 1)
+    for i in range(len(out)):
+        for j in range(starts[i], starts[i + 1]):
+            out[i] += votes[j] * signed[voters[j]] + observed[voters[j]]
+    return out
+
+
+@kernel
+def tally_ballots(listed: Listed, x: Floats, n_voters: int) -> tuple[Floats, Floats]:
+    """Return per voter sum_i x_i f_is and sum_i x_i |f_is|."""
+    starts, voters, votes = listed
+    signed, observed = np.zeros(n_voters), np.zeros(n_voters)
+    for i in range(len(starts) - 1):
+        for j in range(starts[i], starts[i + 1]):
+            signed[voters[j]] += votes[j] * x[i]
+            observed[voters[j]] += x[i]
+    return signed, observed
+
+
+@kernel
+def split_votes(
+    listed: Listed, gold: Codes, weights: Floats, n_classes: int, only_gold: bool
+) -> tuple[Floats, Floats]:
+    """Return [s, said, meant], votes split as the weight on their items is, and their sums."""
+    starts, voters, codes = listed
+    counts, mass = np.zeros((len(weights), n_classes, n_classes)), np.zeros(n_classes)
+    share = np.zeros(n_classes)
+    for i in range(len(starts) - 1):
+        first, last = starts[i], starts[i + 1]
+        if first == last:
+            continue
+        share[:] = 0.0
+        if gold.size > 0 and gold[i] > 0:
+            share[np.int64(gold[i]) - 1] = 1.0
+        elif only_gold:
+            continue
+        else:
+            total = 0.0
+            for j in range(first, last):
+                weight = weights[voters[j]]
+                total += abs(weight)
+                if weight < 0:
+                    weight = weight / (n_classes - 1)
+                    for k in range(n_classes):
+                        share[k] -= weight
+                share[np.int64(codes[j]) - 1] += weight
+            for k in range(n_classes):
+                share[k] = share[k] / total if total > 0 else 1.0 / n_classes
+        for k in range(n_classes):
+            mass[k] += share[k]
+        for j in range(first, last):
+            for k in range(n_classes):
+                counts[voters[j], np.int64(codes[j]) - 1, k] += share[k]
+    return counts, mass
+
+
+@kernel
 def expect_two(listed: Listed, odds: Floats, prior: float) -> tuple[Floats, float, float, int]:
     """Return the E-step of two classes, for which one number per vote is enough.
 

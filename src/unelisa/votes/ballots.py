@@ -169,20 +169,6 @@ def split_answers(ballots: Ballots, shares: Floats, n_voters: int) -> Floats:
     return np.stack([sum_at(cells, share, n_voters, n_classes) for share in own], axis=2)
 
 
-def weigh_ballots(ballots: Ballots, signed: Floats, observed: Floats) -> Floats:
-    """Return per item sum_s signed_s f_is + observed_s |f_is|, of two classes. A pass."""
-    voters = ballots.voters
-    each = ballots.votes * signed[voters] + observed[voters]
-    return sum_at(ballots.items, each, ballots.n_items)
-
-
-def tally_ballots(ballots: Ballots, x: Floats, n_voters: int) -> Sums:
-    """Return per voter sum_i x_i f_is and sum_i x_i |f_is|, of two classes. A pass."""
-    own = x[ballots.items]
-    signed = sum_at(ballots.voters, ballots.votes * own, n_voters)
-    return signed, sum_at(ballots.voters, own, n_voters)
-
-
 def sum_at(places: NDArray[Any], values: Floats, *shape: int) -> Floats:
     """Return the sums of the values at equal places of an array of a shape."""
     sums = np.bincount(places, values, int(np.prod(shape)))

@@ -8,6 +8,7 @@ from unelisa.ehr.rules.overlap import (
     find_families,
     list_implications,
     measure_overlap,
+    show_within,
 )
 from unelisa.ehr.rules.patterns import (
     draw_by_pattern,
@@ -174,7 +175,7 @@ def test_a_chain_of_rules_has_no_arrow_past_the_next_one_and_copies_point_at_eac
     wide = np.arange(100) < 60
     flags = np.column_stack([wide, np.arange(100) < 30, np.arange(100) < 10, wide])
     patterns, counts = np.unique(flags, axis=0, return_counts=True)
-    found = set(list_implications(patterns, counts.astype(float)))
+    found = set(list_implications(show_within(patterns, counts.astype(float))))
     assert found == {(0, 3), (3, 0), (1, 0), (1, 3), (2, 1)}
 
 
@@ -205,3 +206,33 @@ def test_no_small_pattern_can_be_worked_out(alone):
     found = publish(alone, 45, 54)
     tables = [(k, 45 + alone - k, 54 - alone + k) for k in range(1, FEWEST_SHOWN)]
     assert sum(publish(*table) == found for table in tables) > 2  # one before
+
+
+@pytest.mark.parametrize("few", range(1, FEWEST_SHOWN))
+def test_sizes_of_nested_rules_show_no_small_difference(few):
+    """A rule within another one, and two rules beside the one that asks for both."""
+
+    def nest(few):
+        rows = np.arange(3000)
+        return np.column_stack([rows < 150, rows < 150 + few])
+
+    def intersect(few):
+        rows = np.arange(3000)
+        a, b = rows < 150, (rows >= few) & (rows < 260)
+        return np.column_stack([a, b, a & b])
+
+    for draw, names in ((nest, "ab"), (intersect, "abc")):
+        found = describe_overlap(list(names), draw(few))
+        assert found["rounded"]
+        assert all(size % 10 == 0 for size in found["flagged"].values())
+    tables = (describe_overlap("ab", nest(k)) for k in range(1, FEWEST_SHOWN))
+    found = describe_overlap("ab", nest(few))
+    assert sum(table == found for table in tables) > 2  # one before
+
+
+def test_sizes_stay_exact_where_no_difference_is_small():
+    rows = np.arange(3000)
+    found = describe_overlap(["a", "b"], np.column_stack([rows < 153, rows < 187]))
+    assert not found["rounded"]
+    assert found["flagged"] == {"a": 153, "b": 187}
+    assert found["within"] == [["a", "b"]]

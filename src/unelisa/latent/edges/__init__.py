@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unelisa.errors import VotesError
+from unelisa.kernels.tally import weigh_ballots
 from unelisa.kernels.threads import one_blas_thread
 from unelisa.latent.crowd import Crowd
 from unelisa.latent.edges.network import Newton, PseudoLikelihood, learn_weight_slab, slab_penalty
@@ -17,7 +18,7 @@ from unelisa.latent.edges.search import Search, Start, fit_pilot, propose_starts
 from unelisa.latent.reading import DECIDE, TWO_READINGS, Caution, Correction, Links, Reading
 from unelisa.progress import each, until
 from unelisa.schema import stored
-from unelisa.votes.ballots import Ballots, Floats, weigh_ballots
+from unelisa.votes.ballots import Ballots, Floats
 
 NOTHING_FOUND = "a model of uninformative voters fits equally well: no expert is claimed"
 FEWEST_VOTERS = 2
@@ -54,7 +55,7 @@ class EdgesReading(Reading):
     def think(self, ballots: Ballots) -> Floats:
         """Return plus and minus theta_0 + sum_s a_s f_is. A pass."""
         weights = self.model.weights
-        said = self.model.field + weigh_ballots(ballots, weights, 0 * weights)
+        said = self.model.field + weigh_ballots(ballots[:3], weights, 0 * weights)
         return np.stack([-said, said], axis=1)
 
     def needs_turning(self) -> bool:
