@@ -88,7 +88,7 @@ def test_changed_votes_and_new_voters_enter_by_name(model, table, gold):
     assert_gold(model, votes, gold)
 
 
-def test_rows_of_a_bare_array_are_new_items_and_names_are_text():
+def test_rows_of_a_bare_array_are_new_items():
     values = np.random.default_rng(0).choice([-1, 1], (60, 5))
     model = ue.LatentIsing().fit(values[:50], {0: 1, 3: -1})
     model.update(values[50:])
@@ -97,13 +97,6 @@ def test_rows_of_a_bare_array_are_new_items_and_names_are_text():
     # other rows are other items, whatever their places
     fresh = ue.LatentIsing().fit(values).predict_proba(values[20:30])
     assert np.all((model.predict_proba(values[20:30]) < 1) & (fresh < 1))
-    frame = draw_table(2)
-    frame["item"] = np.arange(100, 400)
-    model = ue.LatentIsing().fit(ue.Votes.of(frame), {100: "no", 101: "yes"})
-    again = frame[:50].assign(item=frame["item"][:50].astype(str))
-    model.update(ue.Votes.of(again))
-    assert model.voters_["votes"].tolist() == ue.Votes.of(frame).vote_counts().tolist()
-    assert model.predict(ue.Votes.of(again))[:2].tolist() == ["no", "yes"]
 
 
 def test_gold_labels_are_kept_only_if_asked_and_not_forgotten(model, table, gold, tmp_path):

@@ -1,13 +1,12 @@
-import warnings
-
 import numpy as np
 import pytest
 from scipy.special import expit
 from sklearn.base import clone
 
 import unelisa as ue
+from report.judging import fit_quietly
 from unelisa.aggregators import AGGREGATORS
-from unelisa.errors import ModelError, UnelisaWarning
+from unelisa.errors import ModelError
 from unelisa.votes import Votes
 
 WORDS = np.array([None, "cat", "dog", "owl"], dtype=object)
@@ -20,12 +19,6 @@ def crowd():
     right = rng.random((500, 8)) < np.linspace(0.5, 0.85, 8)
     said = np.where(right, truth[:, None], rng.integers(1, 4, (500, 8)))
     return Votes.of(WORDS[said]), WORDS[truth]
-
-
-def fit_quietly(model, *data):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnelisaWarning)
-        return model.fit(*data)
 
 
 @pytest.mark.parametrize("name", AGGREGATORS)

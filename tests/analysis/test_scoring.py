@@ -124,10 +124,10 @@ def test_every_method_has_a_row(crowd):
     rows = list(comparison.compare_methods(votes, truth))
     assert [row.method for row in rows] == list(AGGREGATORS)
     json.dumps([row._asdict() for row in rows], allow_nan=False)
-    assert all(0 <= row.accuracy <= 1 and row.seconds >= 0 for row in rows)
-    rows = {row.method: row for row in comparison.compare_methods(*crowd)}
-    assert rows["majority-vote"].n_experts is None
-    assert rows["unelisa"].n_experts >= 3
+    assert all(0 <= row.accuracy <= 1 for row in rows)
+    experts = {row.method: row.n_experts for row in rows}
+    assert experts["majority-vote"] is None
+    assert experts["unelisa"] >= 3
 
 
 def test_fits_do_not_see_what_is_scored_nor_repeat_faults(crowd):
@@ -184,7 +184,7 @@ def test_methods_that_take_the_classes_are_compared_by_the_figures_of_the_model(
     row = next(comparison.compare_methods(plain, classes.truth, ["dawid-skene"]))
     assert row.mean_absolute_error is None
     assert row.log_loss is not None
-    row = next(comparison.compare_methods(classes.votes, classes.truth, ["dawid-skene"]))
+    row = next(row for row in rows if row.method == "dawid-skene")
     model = comparison.build_aggregator("dawid-skene", 0).fit(classes.votes)
     labels = classes.votes.name_codes(classes.truth)
     assert row.accuracy == np.mean(model.predict(classes.votes) == labels)

@@ -1,10 +1,8 @@
-from types import SimpleNamespace
-
 import pytest
 
 from unelisa.aggregators import AGGREGATORS, MajorityVote
 from unelisa.cli import options
-from unelisa.errors import ModelError, ReliabilityWarning, VotesError, warn_if_unreliable
+from unelisa.errors import ModelError, VotesError
 from unelisa.storage import load, save
 
 
@@ -63,13 +61,6 @@ def test_a_method_is_found_by_each_of_its_names(name):
     class_name = AGGREGATORS[name].__name__
     for spelled in (name, name.upper(), name.replace("-", "_"), class_name, class_name.lower()):
         assert options.find_method(spelled) == name
-
-
-def test_labels_that_cannot_be_relied_on_are_called_so_with_the_reason():
-    model = SimpleNamespace(reliable_=False, reliability_reason_="the voters toss coins")
-    words = "the labels cannot be relied on: the voters toss coins"
-    with pytest.warns(ReliabilityWarning, match=words):
-        warn_if_unreliable(model)
 
 
 def test_an_order_declares_all_classes(tmp_path):

@@ -21,7 +21,7 @@ def draw(n=200, seed=0, means=MEANS):
     return Scores(names, ["x", "y", "z"], ["a", "b"], system, question, rows, columns, values)
 
 
-def test_judges_and_systems_are_found():
+def test_judges_and_systems_are_found_with_intervals_that_hold():
     found = fit_scores(draw())
     assert [judge["noise"] for judge in found.judges] == pytest.approx(NOISE, rel=0.3)
     assert [judge["scale"] for judge in found.judges] == pytest.approx(SCALE, rel=0.1)
@@ -32,9 +32,6 @@ def test_judges_and_systems_are_found():
     ]
     assert 1 < found.effective_judges < 3
     assert found.reason == ""
-
-
-def test_intervals_of_equal_systems_hold():
     held, gaps = [], []
     for seed in range(40):
         found = fit_scores(draw(60, seed, (65.0, 65.0)))
@@ -77,15 +74,12 @@ def test_equal_scores_of_all_judges_say_nothing():
         fit_scores(equal)
 
 
-def test_pass_rates_at_a_cut():
+def test_pass_rates_at_a_cut_of_logs_of_scores():
     found = fit_scores(draw())
     rates = found.pass_rates(65.0)
     one, two = rates["a"], rates["b"]
     assert one.value < 0.5 < two.value
     assert one.low < one.value < one.high
-
-
-def test_logs_become_scores_and_too_few_are_refused():
     panel = Panel()
     for item in range(4):
         panel.add(Verdict(item, "x", 0.1 * item, "one"))

@@ -10,7 +10,6 @@ from unelisa.paper.solvers.base import items_of
 from unelisa.votes.blocks import Block
 
 CASES = pytest.mark.parametrize("abstain", [0.0, 0.3])
-N_ITEMS = l1_logistic.CHUNK + 700  # two chunks, the second with a part of a subsum
 
 
 @pytest.mark.parametrize(("real", "error"), [(np.float32, 4e-7), (np.float64, 1e-13)])

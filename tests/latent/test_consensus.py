@@ -10,7 +10,6 @@ from latent.worlds import (
     copying_crowd,
     crowd_of,
     model_of,
-    plain_crowd,
     reading_of,
     run_of,
     uneven_crowd,
@@ -132,14 +131,3 @@ def test_a_second_reading_is_told_where_repeaters_decide_and_not_elsewhere():
     reading = read_consensus(crowd_of(copying_crowd(0, n_copies=2, repeat=0.99, n_others=20)[0]))
     assert reading.family.max() == 0
     assert (reading.others, reading.reasons) == ((), ())
-
-
-@pytest.mark.parametrize("structure", ["auto", "plain"])
-def test_exact_copies_are_one_voter_whatever_the_structure(structure):
-    values, _ = plain_crowd(0, 400, n_voters=8, votes_per_item=6)
-    many = values[:, [0, 0, 0, *range(1, 8)]]
-    one, other = (read_consensus(crowd_of(table), structure) for table in (values, many))
-    found = other.score(ballots_of(many))
-    assert found == pytest.approx(one.score(ballots_of(values)), abs=1e-8)
-    assert other.heads.tolist() == [0, 0, 0, *range(3, 10)]
-    assert other.clusters == one.clusters == 8

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from latent.worlds import class_crowd, copying_crowd, crowd_of, plain_crowd, sample_of
+from latent.worlds import class_crowd, copying_crowd, crowd_of, plain_crowd, polarized, sample_of
 from unelisa.latent import crowd as module
 from unelisa.latent.crowd import (
     DISSENTS,
@@ -169,21 +169,13 @@ def test_coherence_is_1_for_voters_who_look_the_same_way_and_2q_less_1_squared()
     half = values * np.where(np.arange(values.shape[1]) % 2, 1, -1).astype(np.int8)
     assert coherence(half) < 0.2
     for turned in (0, 4, 8, 12):
-        values = polarized_crowd(turned, n_items=2000)
+        values = polarized(turned, n_items=2000)[0]
         # over ordered pairs of two different voters
         expected = ((40 - 2 * turned) ** 2 - 40) / (40 * 39)
         assert coherence(values) == pytest.approx(expected, abs=0.03)
     assert coherence(np.array([[1, -1], [-1, 1]], dtype=np.int8)) == 1
-    found = [coherence(polarized_crowd(0, n_items=40, seed=seed)) for seed in range(10)]
+    found = [coherence(polarized(0, n_items=40, seed=seed)[0]) for seed in range(10)]
     assert np.mean(found) == pytest.approx(1, abs=0.05)
-
-
-def polarized_crowd(turned, n_voters=40, n_items=1000, seed=0):
-    """Votes of which 73 % are right; the first voters are turned around."""
-    rng = np.random.default_rng(seed)
-    truth = rng.choice([-1, 1], size=(n_items, 1))
-    right = np.where(rng.random((n_items, n_voters)) < 0.73, truth, -truth)
-    return np.where(np.arange(n_voters) < turned, -right, right).astype(np.int8)
 
 
 def test_of_very_many_voters_the_busiest_are_compared(monkeypatch):

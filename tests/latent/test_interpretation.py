@@ -13,6 +13,7 @@ from latent.worlds import (
     copied_classes,
     copying_crowd,
     plain_crowd,
+    polarized,
     run_of,
     uneven_crowd,
 )
@@ -26,14 +27,6 @@ from unelisa.votes.ballots import fix_labels
 
 def read(values, structure="auto", n_classes=2):
     return interpret(ballots_of(values), structure, n_classes)
-
-
-def polarized(turned, n_voters=80):
-    """Voters who are right in 73 % of the cases, some of them turned around; and the truth."""
-    rng = np.random.default_rng(0)
-    truth = rng.choice([-1, 1], size=(1000, 1))
-    right = np.where(rng.random((1000, n_voters)) < 0.73, truth, -truth)
-    return np.where(np.arange(n_voters) < turned, -right, right).astype(np.int8), truth[:, 0]
 
 
 def test_voters_of_one_word_and_polarized_crowds():
@@ -69,7 +62,7 @@ def test_a_structure_that_was_asked_for_is_taken(structure):
 
 @pytest.mark.parametrize("turned", [0, 10, 20])
 def test_where_three_quarters_point_one_way_they_agree_on_the_truth(turned):
-    values, truth = polarized(turned)
+    values, truth = polarized(turned, n_voters=80)
     found = read(values)
     assert (found.name, found.reasons) == ("consensus", ())
     assert found.coherence > prior.COHERENT

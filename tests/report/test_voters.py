@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from report.judging import divided_crowd, divided_model, family_model, findings_of
-from unelisa.aggregators import DawidSkene, MajorityVote, UnElisa
+from unelisa.aggregators import DawidSkene, LatentIsing, MajorityVote, UnElisa
 from unelisa.analysis.judged import Judged
 from unelisa.report.voters import (
     NAMED_LINKS,
@@ -13,6 +13,7 @@ from unelisa.report.voters import (
     find_families,
     list_voters,
     rank_voters,
+    selects_experts,
 )
 from unelisa.simulation.designs import figure_2_1
 from unelisa.votes import Votes
@@ -53,6 +54,8 @@ def test_networks_give_ties_of_experts_and_mutual_links(crowd):
     equal = MajorityVote().fit(crowd[0])
     assert rank_voters(equal) == list(range(9))  # in their own order
     assert Network.of_model(equal).links == []
+    models = LatentIsing(random_state=0).fit(crowd[0]), family_model()[0], equal
+    assert [selects_experts(one) for one in models] == [True, False, False]  # only a graph does
     assert len(network.links) == len(model.graph_.edges)
     sizes = [abs(weight) for _, _, weight in network.links]
     assert sizes == sorted(sizes, reverse=True)

@@ -9,7 +9,6 @@ from review.reviewing import N_ITEMS, small_crowd, small_pool
 from studies.certify.page import find_case, render_certify
 from studies.certify.runs import (
     OURS,
-    SHARE,
     SHUFFLED,
     Asked,
     Way,
@@ -19,7 +18,6 @@ from studies.certify.runs import (
     deliver,
     find_frame,
     list_populations,
-    mean_needed,
     run_certify,
     try_draw,
 )
@@ -70,13 +68,6 @@ def test_the_study_from_draws_to_page(known, tmp_path):
     page = render_certify(archive)
     assert "# Does the guarantee hold?" in page
     assert "| crowd | 400 |" in page
-
-
-def test_answers_are_compared_where_both_ways_get_there():
-    found = {"a": 100, SHARE: 200}, {"a": None, SHARE: 50}, {"a": 30, SHARE: None}
-    rows = [{"needed": {"0.05": one}} for one in found]
-    assert mean_needed(rows, "0.05", "a") == (1, 100.0, 200.0, 1, 1)
-    assert mean_needed(rows[1:], "0.05", "a") is None
 
 
 def test_half_of_the_items_is_drawn_from_and_delivered(known):

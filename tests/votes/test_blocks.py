@@ -158,14 +158,6 @@ def table(votes):
     return CutTable(votes, [0, 1, 20, 33, 50])
 
 
-def add_up(block, x, scale):
-    return (scale * (x @ block.votes), np.array(block.start))
-
-
-def twice(block, x, scale):
-    return scale * x[:, None] * block.votes + block.start
-
-
 def test_the_bits_of_a_sum_do_not_depend_on_the_threads():
     votes = np.random.default_rng(0).choice(np.array([-1, 1], dtype=np.int8), (3 * CHUNK + 7, 3))
     x = (
@@ -173,9 +165,9 @@ def test_the_bits_of_a_sum_do_not_depend_on_the_threads():
         * 10.0 ** np.arange(-8, 8).repeat(385)[: len(votes)]
     )
     table = CutTable(votes, [*range(0, len(votes), CHUNK // 4), len(votes)])
-    alone = table.sum(add_up, 1.0, per_item=(x,))[0]
+    alone = table.sum(add, 1.0, per_item=(x,))[0]
     for n_threads in (2, 3, 16):
-        again = table.using(n_threads).sum(add_up, 1.0, per_item=(x,))[0]
+        again = table.using(n_threads).sum(add, 1.0, per_item=(x,))[0]
         assert again.tobytes() == alone.tobytes()
 
 
@@ -183,8 +175,8 @@ def test_no_block_and_any_type_of_rows(table):
     flags = table.concatenate(lambda block: (block.votes > 0).any(axis=1))
     assert (flags.dtype, flags.shape) == (np.bool_, (50,))
     table = CutTable(np.empty((0, 3), dtype=np.int8), [0])
-    assert table.sum(add_up, 1.0, per_item=(np.empty(0),)) == ()
-    assert table.concatenate(twice, 1.0, per_item=(np.empty(0),)).shape == (0,)
+    assert table.sum(add, 1.0, per_item=(np.empty(0),)) == ()
+    assert table.concatenate(show, 1.0, per_item=(np.empty(0),)).shape == (0,)
     assert list(table) == []
 
 
@@ -310,27 +302,16 @@ def test_nothing_is_nothing(shape):
     assert local.as_dense(votes).shape == shape
 
 
-FOUR = np.array([[1, 0, -1], [0, 1, 1], [-1, -1, 0], [1, 1, 1]], dtype=np.int8, order="F")
-
-
 @pytest.mark.parametrize("side", [1, -1])
-@pytest.mark.parametrize("votes", [FOUR, local.SparseVotes.of(FOUR)], ids=["table", "sparse"])
+@pytest.mark.parametrize("votes", [VOTES, local.SparseVotes.of(VOTES)], ids=["table", "sparse"])
 def test_columns_are_picked_repeated_left_empty_and_reversed(votes, side):
-    changed = rearrange_votes(votes, np.array([2, -1, 0, 2]), side)
-    wanted = np.array([[-1, 0, 1, -1], [1, 0, 0, 1], [0, 0, -1, 0], [1, 0, 1, 1]])
+    changed = rearrange_votes(votes, COLUMNS, side)
     assert type(changed) is type(votes)
-    assert np.array_equal(local.as_dense(changed), side * wanted)
+    assert np.array_equal(local.as_dense(changed), side * WANTED)
     assert local.as_dense(changed).flags.f_contiguous
-    assert np.array_equal(local.as_dense(votes), FOUR)  # the original is unchanged
+    assert np.array_equal(local.as_dense(votes), VOTES)  # the original is unchanged
     assert local.as_dense(rearrange_votes(votes, np.array([], dtype=np.intp))).shape == (4, 0)
     assert not local.as_dense(rearrange_votes(votes, np.array([-1, -1]))).any()
-
-
-def draw(seed=0, n_items=37, n_voters=5):
-    """Votes with an item nobody voted on, and a voter who never voted."""
-    votes = np.random.default_rng(seed).choice(np.array([-1, 0, 1], np.int8), (n_items, n_voters))
-    votes[3], votes[:, 2] = 0, 0
-    return np.asfortranarray(votes)
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (4, 3), (1, 1)])
@@ -346,9 +327,9 @@ def test_where_nobody_voted_all_is_zero(shape):
 
 
 def test_callers_arrays_stay_writable():
-    votes, x = draw(), np.ones(37)
+    votes, x = VOTES.copy(order="F"), np.ones(4)
     local.tally_votes(votes, x)
-    local.weigh_votes(votes, np.ones(5), np.ones(5))
+    local.weigh_votes(votes, np.ones(3), np.ones(3))
     assert votes.flags.writeable
     assert x.flags.writeable
 

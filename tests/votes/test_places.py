@@ -7,7 +7,6 @@ import pytest
 
 import naive_solver
 from places import NAMES, crowd, put
-from unelisa.kernels.l1_logistic import Regressions
 from unelisa.paper.em import estimate_reliability, weigh_posterior
 from unelisa.paper.solvers import L1Problem, WorkingSet, ebic_path
 from unelisa.paper.solvers.base import Rows
@@ -97,32 +96,6 @@ def test_votes_are_recoded_and_classes_compared(place, tmp_path, monkeypatch):
     assert np.array_equal(recoded.take(items).table(), signs[items])
     weights = np.arange(12.0)
     assert np.array_equal(recoded.weigh(weights, np.zeros(12)), signs @ weights)
-
-
-def regressions(n_voters, rng):
-    sizes = rng.integers(0, 6, n_voters)
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return Regressions(
-        np.arange(n_voters),
-        starts,
-        rng.integers(0, n_voters, starts[-1]),
-        rng.normal(size=starts[-1]) / 4,
-        rng.normal(size=n_voters) / 4,
-    )
-
-
-@EVERY_PLACE
-def test_every_sum_of_the_solver_is_that_of_a_table(held):
-    rows = [Rows.of(L1Problem(votes, np.full(12, 0.02)), 2) for votes in (crowd(), held)]
-    batch = regressions(12, np.random.default_rng(3))
-    found = [list(row.moments()) for row in rows]
-    for row, sums in zip(rows, found, strict=True):
-        sums.extend([*row.scores(batch, False), *row.scores(batch, True)])
-        sums.append(row.all_scores(batch))
-        sums.extend(row.curvatures(batch, None, np.zeros(12)))
-    for here, there in zip(*found, strict=True):
-        size = np.max(np.abs(here))
-        assert np.allclose(here, there, rtol=0, atol=1e-6 * max(size, 1))
 
 
 @EVERY_PLACE

@@ -10,7 +10,6 @@ from rich.console import Console
 
 from studies.paper import tables
 from studies.paper.cells import CELLS, PUBLISHED, Trial, find_cells, list_trials
-from studies.paper.differences import REASONS, explain_differences, share_reversed
 from studies.paper.trials import FIRST_TRIALS, results_path
 from studies.records import open_results
 from studies.screens import show_errors, study_tables
@@ -154,54 +153,6 @@ def test_stuck_trials_are_counted(make_record):
     results[trials[1]]["scores"]["latent-ising"]["reliable"] = 1.0
     stuck = tables.tabulate_study(results, "paper", "half")["stuck"]
     assert stuck == {"trials": 3, "claimed": 2, "reliable": 1}
-
-
-@pytest.fixture
-def explain(make_record):
-    """The reasons for one column of the first cell (hit rate .986, SML .647, MV .607)."""
-
-    def call(column, accuracies, hits=(1.0, 1.0), mean_truth=0.1):
-        records = [
-            make_record(Trial(CELLS[0], k), accuracy=a, hit=h) | {"mean_truth": mean_truth}
-            for k, (a, h) in enumerate(zip(accuracies, hits, strict=True))
-        ]
-        found = explain_differences([tables.tabulate_cell(CELLS[0], records)])
-        reasons = {difference.column: "".join(difference.reasons) for difference in found}
-        assert set("".join(reasons.values())) <= set(REASONS)
-        return reasons.get(column)
-
-    return call
-
-
-@pytest.mark.parametrize(
-    ("column", "accuracies", "more", "reasons"),
-    [
-        ("hit_rate", (0.9, 0.9), {}, "S"),
-        ("hit_rate", (0.9, 0.9), {"hits": (0.98, 0.99)}, None),  # within two errors
-        ("spectral-meta-learner", (0.9, 0.901), {}, "Y"),
-        ("spectral-meta-learner", (0.6, 0.601), {}, "?"),
-        ("majority-vote", (0.9, 0.901), {}, "?"),
-        ("hit_rate", (0.9, 0.9), {"mean_truth": 0.7}, "SM"),  # a stuck chain is a remark
-        ("hit_rate", (0.9, 0.9), {"hits": (0.5, 0.5), "mean_truth": 0.7}, "?M"),
-    ],
-)
-def test_reasons_of_a_difference(explain, column, accuracies, more, reasons):
-    assert explain(column, accuracies, **more) == reasons
-
-
-def test_one_graph(explain):
-    hits = [1.0] * 18 + [0.1, 0.1]
-    assert explain("hit_rate", [0.9] * 20, [*hits[:-2], 0.1, 0.2]) is None
-    accuracies = [0.95] * 90 + [0.55] * 10
-    assert explain("majority-vote", accuracies, [1.0] * 100) == "G"
-
-
-@pytest.mark.parametrize(
-    ("published", "right", "share"),
-    [(0.9, 0.9, 0.0), (0.1, 0.9, 1.0), (0.5, 0.9, 0.5), (0.95, 0.9, None), (0.5, 0.5, None)],
-)
-def test_share_reversed(published, right, share):
-    assert share_reversed(published, right) == pytest.approx(share)
 
 
 @pytest.fixture

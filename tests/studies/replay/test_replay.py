@@ -8,7 +8,6 @@ from studies.replay.figures import draw_curves, mean_curve
 from studies.replay.policies import OURS, POLICIES, Market, buy_for_entropy, buy_for_fewest
 from studies.replay.recordings import draw_recording
 from studies.replay.runs import draw_first, replay, score_votes
-from studies.replay.summary import compare_areas, compare_needs, measure_area, measure_need
 from unelisa.simulation.designs import simulate_classes
 from unelisa.sources.labels import KnownLabels
 from unelisa.votes import Votes
@@ -97,30 +96,6 @@ def test_items_have_a_truth_and_only_what_was_bought_is_seen():
     first = draw_first(offered, np.random.default_rng(0))
     assert (first.sum(axis=1) == 1).all()
     assert not (first & ~offered).any()
-
-
-ROWS = [
-    row("random", 0, [0.6, 0.7, 0.8, 0.9]),
-    row("random", 1, [0.6, 0.7, 0.8, 0.9]),
-    row("ours", 0, [0.6, 0.9, 0.9, 0.9]),
-    row("ours", 1, [0.6, 0.8, 0.9, 0.9]),
-]
-
-
-def test_areas_and_needs_are_compared_seed_by_seed():
-    assert measure_area(ROWS[0]) == pytest.approx(0.75)
-    assert measure_area(ROWS[0], column=2) == pytest.approx(0.25)
-    found = compare_areas(ROWS)
-    assert found["toy", "random"].mean == 0
-    assert found["toy", "ours"].mean == pytest.approx((0.1 + 0.2 / 3) / 2)
-    assert found["toy", "ours"].low == pytest.approx(0.2 / 3)
-    assert found["toy", "ours"].high == pytest.approx(0.1)
-    assert measure_need(row("ours", 0, [0.6, 0.9, 0.6, 0.9])) > 300
-    assert measure_need(row("ours", 0, [0.6, 0.7])) == 500
-    assert measure_need(row("ours", 0, [0.95, 0.95])) == 100
-    found = compare_needs(ROWS)
-    assert found["toy", "random"] == 1
-    assert 0.5 < found["toy", "ours"] < 0.75
 
 
 def test_curves_are_means_over_the_seeds_with_a_line_for_every_policy():
