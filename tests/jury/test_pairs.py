@@ -31,6 +31,7 @@ def test_both_games_are_read_in_their_own_order_and_an_error_abstains(logs):
         ('{"item": 1, "judge": "x", "winner": "B"}', 1),
         ('{"id": 1, "annotator": "x", "model_1": "a", "model_2": "b", "preference": 1.2}', 0),
         ('{"id": 1, "judge": "x", "model_a": "p", "model_b": "q", "winner": "q"}', 1),
+        ('{"id": 1, "judge": "x", "model_a": "p", "model_b": "q", "preference": "model_b"}', 1),
         ('{"id": 1, "model_a": "p", "model_b": "q", "winner": "model_b"}', 1),
         ('{"id": 1, "judge": "x", "model_a": "p", "model_b": "q", "winner": "tie (bothbad)"}', 2),
     ],
@@ -55,6 +56,12 @@ def test_what_is_no_winner_is_refused(refuse):
     )
     assert "one system only" in refuse('{"id": 1, "judge": "x", "model_a": "p", "winner": "A"}')
     assert "read_preferences" in refuse('{"id": 1, "judge": "x", "winner": "A"}')
+
+
+@pytest.mark.parametrize("said", ['"preference": -1', '"preference": 5', '"winner": 0'])
+def test_numbers_of_another_scale_are_refused(said, refuse):
+    told = refuse('{"id": 1, "judge": "x", "model_a": "p", "model_b": "q", ' + said + "}")
+    assert "must be" in told
 
 
 def test_people_are_known_by_the_names_that_mt_bench_gives_them():
