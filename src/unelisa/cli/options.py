@@ -335,11 +335,16 @@ def spool_stdin(wanted: bool) -> Iterator[Any]:
 def read_known(
     path: Path, votes: "Votes", unvoted: str = "count as items without votes"
 ) -> "KnownLabels":
-    """Return the known labels in a file; warn of items without votes, and what becomes of them."""
+    """Return the known labels in a file."""
     from unelisa.sources.labels import read_labels
 
     with busy("reading the labels"):
         known = read_labels(path, votes)
+    return warn_of_unvoted(known, path, unvoted)
+
+
+def warn_of_unvoted(known: "KnownLabels", path: Path, unvoted: str) -> "KnownLabels":
+    """Return known labels; warn of those of items without votes."""
     if strangers := len(known.unvoted_items):
         reason = (
             f"{path.name} labels {strangers:,} items that are not among the votes and {unvoted}"
