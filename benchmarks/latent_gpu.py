@@ -68,6 +68,8 @@ def measure(size: str, device: str, rounds: int, processor: bool) -> dict:
     """Times on the device and on the processor, and how far their answers differ."""
     votes, drawn = timed(draw_votes, *map(int, size.split("x")))
     found = {"size": size, "votes": int(votes.vote_counts().sum()), "draw_seconds": drawn}
+    if device == "cuda":
+        torch.cuda.reset_peak_memory_stats()
     there, found["send_seconds"] = timed(ue.to_device, votes, device, device=device)
     fits, labels = [], []
     for _ in range(rounds + 1):
@@ -109,7 +111,8 @@ def main() -> None:
         "date": time.strftime("%Y-%m-%d"),
     }
     # kernels are compiled, and the GPU's libraries loaded, before anything counts
-    measure("20000x1000x10x2", options.device, 0, processor=True)
+    for n_classes in (2, 5):
+        measure(f"20000x1000x10x{n_classes}", options.device, 1, processor=True)
     rows = []
     for size in options.sizes.split(","):
         processor = size not in options.alone.split(",")

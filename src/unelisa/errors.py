@@ -55,6 +55,8 @@ class Hint(NamedTuple):
     when: str = ""
 
     def __str__(self) -> str:
+        if isinstance(self.value, dict):  # several at once
+            return ", ".join(f"{name}={value!r}" for name, value in self.value.items())
         return f"{self.parameter}={self.value!r} {self.when}".rstrip()
 
 

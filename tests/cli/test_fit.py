@@ -409,3 +409,14 @@ def test_several_files_and_duplicates(run, refused, ratings):
     assert "different votes of one voter on one item: 'judge 0'" in sentence
     assert "--duplicates last" in sentence
     assert run("predict", model, parts[1]).exit_code == 0
+
+
+def test_the_page_and_the_terminal_say_the_same_of_what_is_next(run, files, divided):
+    for votes in (files.votes, divided):
+        page = files.folder / "next.html"
+        told = run("fit", votes, "--report", page, "--force").stdout
+        said = next(line[6:] for line in told.splitlines() if line.startswith("Next: "))
+        shown = page.read_text(encoding="utf-8")
+        section = shown[shown.index('id="next-title"') :]
+        listed = "most useful votes" in section and "unelisa suggest" in said
+        assert listed or said[0].upper() + said[1:] in section

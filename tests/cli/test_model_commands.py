@@ -49,7 +49,7 @@ def test_rates_are_those_of_the_public_function(run, files, model, gold):
     assert "600 items, 40 with a gold label" in result.stdout
     assert f"{low:.1%} to {high:.1%}" in result.stdout
     assert "90% interval" in result.stdout
-    assert "whatever the model's quality, if the gold labels are a random sample" in result.stdout
+    assert "correct the model's errors, if they are a random sample" in result.stdout
 
 
 def test_rates_without_gold_rest_on_the_model_or_cannot_be_told(run, files, model):

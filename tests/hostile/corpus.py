@@ -342,7 +342,8 @@ REFUSED: dict[str, tuple[Maker, str]] = {
     "unknown ending": (_text(GOOD, "votes.ods"), "unknown file extension"),
     "CSV called a workbook": (_text(GOOD, "votes.xlsx"), "not an Excel workbook"),
     "CSV called JSON lines": (_text(GOOD, "votes.jsonl"), "line 1 of votes.jsonl is not JSON"),
-    "nested JSON lines": (_text('{"item": {"a": 1}, "voter": "x"}', "votes.jsonl"), "texts and"),
+    "lists in JSON lines": (_text('{"item": {"a": [1]}, "voter": "x"}', "votes.jsonl"), "a list"),
+    "deep JSON lines": (_text('{"a":' * 5000 + "1" + "}" * 5000, "votes.jsonl"), "is not JSON"),
     "a JSON key twice": (
         _text('{"item": "a", "voter": "x", "vote": 1, "vote": 0}', "votes.jsonl"),
         "has a key twice",

@@ -141,6 +141,8 @@ def test_judges_can_be_chosen(logs, refuse):
     log = logs / "inspect-log-v2.json"
     assert read_jury(log, judges=["kind"]).voters.tolist() == ["kind"]
     assert "the logs have 'kind', 'strict'" in refuse(log.read_bytes(), judges=["Kind"])
+    assert "no verdicts of 'Kind'" in refuse(log.read_bytes(), judges=["kind", "Kind"])
+    assert "no such question" in refuse(log.read_bytes(), question="tone")
 
 
 def test_a_folder_is_read_whole(logs, tmp_path, said):
@@ -237,7 +239,7 @@ def test_scores_of_one_file_read_twice_count_once_and_others_are_refused(tmp_pat
 
 def test_a_score_that_may_stand_for_a_failure_is_said(tmp_path):
     path = write_rows(tmp_path / "log.jsonl", "ann", lambda i: 30 * i - 1)
-    with pytest.warns(VotesWarning, match="-1 is the only score below 0"):
+    with pytest.warns(VotesWarning, match="the score -1 is apart from all others"):
         read_scores(path)
 
 

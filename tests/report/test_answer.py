@@ -10,7 +10,7 @@ from unelisa.analysis.confusions import measure_agreement
 from unelisa.analysis.judged import estimate_shares
 from unelisa.analysis.rate import estimate_rate
 from unelisa.errors import VotesWarning
-from unelisa.report.answer import MARGIN, list_figures, list_origin
+from unelisa.report.answer import MARGIN, advise, list_figures, list_origin
 from unelisa.report.page import render_report
 from unelisa.votes import Votes
 from unelisa.votes.blocks import WholeTable
@@ -57,6 +57,8 @@ def test_where_votes_carry_no_truth_no_accuracy_is_shown_nor_contradicts():
     votes = Votes.of(rng.choice(np.array([-1, 1], dtype=np.int8), (300, 6)))
     findings = findings_of(fit_quietly(LatentIsing(), votes), votes)
     assert findings["expected_accuracy"] == {"share": None, "low": None, "high": None}
+    assert not any("informative" in figure["what"] for figure in list_figures(findings))
+    assert "informative" not in findings["answer"]
     assert [figure["value"] for figure in list_figures(findings)] == [
         "cannot be estimated",
         "0 of 6",
@@ -312,3 +314,20 @@ def test_ties_go_to_the_side_with_more_votes():
     told = findings_of(MajorityVote().fit(votes), votes)["warnings"]
     assert "2 items tied, labeled with the most frequent of the tied classes." in told
     assert not any("positive" in one or "two classes" in one for one in told)
+
+
+@pytest.mark.parametrize(
+    ("found", "saved", "said"),
+    [
+        ({"reliable": False, "open_votes": 9}, "m.npz", "label some items by hand"),
+        ({"open_votes": 0}, "m.npz", "every voter has voted on every item; unelisa certify"),
+        ({"open_votes": 9, "next_votes": {"n": 0}}, "m.npz", "no single further vote is"),
+        ({"open_votes": 9, "next_votes": {"n": 3}}, "m.npz", "unelisa suggest m.npz VOTES"),
+        ({"open_votes": 9}, "", "--save model.npz keeps the model, for unelisa predict and"),
+        ({"open_votes": None}, "m.npz", "unelisa predict m.npz VOTES"),
+        ({"open_votes": None}, "", "--save model.npz keeps the model, for unelisa predict"),
+    ],
+)
+def test_what_to_do_next_follows_from_what_was_found(found, saved, said):
+    """The terminal named suggest where the page beside it had nothing worth buying."""
+    assert advise({"reliable": True, **found}, saved).startswith(said)

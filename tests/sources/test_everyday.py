@@ -294,3 +294,104 @@ def test_ids_are_never_quoted(tmp_path):
         assert result.exit_code == 2
         assert "in data row 1" in result.stderr
         assert "Zaphod7" not in result.stderr
+
+
+def test_lines_that_repeat_the_header_or_hold_nothing_are_left_out(tmp_path):
+    rows = long_rows()
+    for header in ("item,worker,answer", "item,ann,bob"):
+        wide = header.endswith("bob")
+        own = [(item, *said) for item, said in SAID.items()] if wide else rows
+        path = write(tmp_path, header, [*own[:2], header.split(","), *own[2:], ("", "", "")])
+        with pytest.warns(VotesWarning, match="votes.csv that repeat the header are left out"):
+            votes = read_votes(path)
+        assert votes.values.tolist() == TABLE
+        assert votes.voters.tolist() == ["ann", "bob"]
+
+
+def test_an_empty_last_column_is_no_voter(tmp_path):
+    rows = [(item, *said, "") for item, said in SAID.items()]
+    assert read_votes(write(tmp_path, "item,ann,bob,", rows)).voters.tolist() == ["ann", "bob"]
+    rows[2] = (*rows[2][:3], "yes")
+    assert read_votes(write(tmp_path, "item,ann,bob,", rows)).n_voters == 3
+
+
+def test_items_without_names_may_have_no_votes(tmp_path):
+    votes = read_votes(write(tmp_path, "ann,bob", [("yes", "no"), ("", ""), ("no", "no")]))
+    assert votes.values.tolist() == [[1, -1], [0, 0], [-1, -1]]
+
+
+@pytest.mark.parametrize("item", [None, "case"])
+def test_an_index_of_pandas_is_no_voter(item, tmp_path):
+    rows = [(k, name, *said) for k, (name, said) in enumerate(SAID.items())]
+    for name in ("", "Unnamed: 0"):
+        votes = read_votes(write(tmp_path, f"{name},case,ann,bob", rows), item=item)
+        assert votes.items.tolist() == list(SAID)
+        assert votes.voters.tolist() == ["ann", "bob"]
+
+
+def test_long_columns_of_any_name_are_proposed_as_options(tmp_path):
+    """German, French and other names: one error, whose options read the file."""
+    rng = np.random.default_rng(0)
+    rows = [
+        (f"A{i}", who, rng.choice(["gut", "mangelhaft"]), f"Text {i}", f"{rng.random():.3f}")
+        for i in range(12)
+        for who in ("anna", "ben", "carl")
+    ]
+    path = write(tmp_path, "Artikel;Prüfer;Urteil;Text;Dauer", rows, mark=";")
+    with pytest.raises(VotesError) as refusal:
+        read_votes(path)
+    assert "item='Artikel', voter='Prüfer', vote='Urteil'" in str(refusal.value)
+    option = spell_hints(refusal.value).partition("; pass ")[2]
+    result = CliRunner().invoke(app, ["fit", str(path), *shlex.split(option)])
+    assert result.exit_code == 0, result.output
+
+
+def test_columns_of_confidences_are_named(tmp_path):
+    header = "case,ann,ann_sure,bob,bob_sure"
+    rows = [(name, a, "0.75", b, "0.5") for name, (a, b) in SAID.items()]
+    path = write(tmp_path, header, rows)
+    with pytest.raises(VotesError, match="numbers where others hold labels") as refusal:
+        read_votes(path)
+    votes = read_votes(path, drop=refusal.value.hints[0].value)
+    assert votes.values.tolist() == TABLE
+
+
+def test_a_title_above_the_header_of_a_workbook_is_left_out(tmp_path):
+    book = openpyxl.Workbook()
+    for row in (["Round 3"], [], ["item", "rater", "label"], *long_rows()):
+        book.active.append(row)
+    book.save(tmp_path / "round.xlsx")
+    with pytest.warns(VotesWarning, match="above the header of round.xlsx"):
+        assert read_votes(tmp_path / "round.xlsx").values.tolist() == TABLE
+
+
+def test_records_within_records_are_fields(tmp_path):
+    path = tmp_path / "votes.jsonl"
+    lines = [
+        f'{{"task": "{item}", "annotator": {{"id": "{who}"}}, "answer": {{"label": "{vote}"}}}}'
+        for item, who, vote in long_rows()
+    ]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    assert read_votes(path).values.tolist() == TABLE
+    path.write_text('{"id": "x1", "said": {"all": ["yes", "no"]}}\n', encoding="utf-8")
+    with pytest.raises(VotesError, match=r"holds a list, in field 'said.all'; write one line per"):
+        read_votes(path)
+
+
+def test_a_headerless_file_of_few_rows_is_refused_without_its_cells(tmp_path):
+    path = write(tmp_path, "case 7,ann,yes", [("case 7", "bob", "no"), ("case 8", "ann", "no")])
+    with pytest.raises(VotesError, match="seems to have no header") as refusal:
+        read_votes(path)
+    rows = [(f"case {i // 3}", "abc"[i % 3], "no") for i in range(30)]
+    path = write(tmp_path, "case 0,a,yes", rows)
+    with pytest.raises(VotesError) as other:
+        read_votes(path)
+    assert "case" not in f"{refusal.value}{other.value}"
+
+
+def test_dates_are_no_votes(tmp_path):
+    rows = [(f"i{k // 2}", "ab"[k % 2], f"2024-05-{k + 1:02}", "yn"[k % 3 % 2]) for k in range(12)]
+    path = write(tmp_path, "item,voter,answer,seen_at", rows)
+    with pytest.raises(VotesError, match=r"column 'answer' holds dates, .*\(--vote\)"):
+        read_votes(path)
+    assert read_votes(path, vote="seen_at").classes == ("n", "y")

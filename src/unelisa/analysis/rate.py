@@ -47,9 +47,10 @@ def estimate_rate(model: Any, votes: Any, gold: Any = None, level: float = 0.95)
 
     One row per class, in the order of `classes_`; columns share, low, high.
 
-    With gold labels the interval holds whatever the model's quality (prediction-powered inference),
-    and is on average never more than 5 % wider than that of the gold labels alone; but it does not
-    hold for items that were labeled because they looked difficult or interesting.
+    Gold labels correct the errors of the model (prediction-powered inference): the interval is on
+    average never more than 5 % wider than that of the gold labels alone. It does not hold for items
+    that were labeled because they looked difficult or interesting, and too rarely for a class of
+    which a handful of labels contains hardly any.
 
     Without gold labels the share is the mean probability of the class. With `LatentIsing` the
     interval comes from sets of votes whose truth is known; other methods assume that their model of

@@ -27,6 +27,7 @@ from unelisa.cli.screen import (
 )
 from unelisa.errors import ConvergenceWarning, ModelError, VotesError, replay_warnings
 from unelisa.kernels.compilation import Stopwatch
+from unelisa.report.answer import advise
 from unelisa.report.findings import Findings, describe_next, name_method
 from unelisa.report.page import render_report
 from unelisa.report.wording import count_noun, show_range
@@ -129,15 +130,17 @@ def write_outputs(
     findings: Findings,
     force: bool = False,
     source: str = "",
-) -> None:
-    """Write all files that are wanted, or none of them."""
+) -> Findings:
+    """Write all files that are wanted, or none; return what the report says."""
+    shown = findings
     with busy("writing"), output_files(force) as files:
         files.write_labels(outputs.labels, judged)
         if outputs.report is not None:
-            write_report(files, outputs.report, model, judged, findings, source)
+            shown = write_report(files, outputs.report, model, judged, findings, source)
         if outputs.model is not None:
             save_model(model, files.draft(outputs.model), keep_votes=outputs.keep_votes)
         files.write_json(outputs.json, findings)
+    return shown
 
 
 def write_report(
@@ -147,10 +150,12 @@ def write_report(
     judged: Judged | None,
     findings: Findings,
     source: str,
-) -> None:
-    """Write the page; it names items if the findings do."""
+) -> Findings:
+    """Write the page, which names items if the findings do; return what it says."""
     more = describe_next(model, judged, show_items=findings["uncertain"] is not None)
-    files.write_text(path, render_report({**findings, **more}, judged, source))
+    shown = {**findings, **more}
+    files.write_text(path, render_report(shown, judged, source))
+    return shown
 
 
 def show_fit(screen: Console, findings: Findings, outputs: Outputs) -> None:
@@ -194,13 +199,10 @@ def sum_up(findings: Findings, saved: Path | None) -> tuple[str, str, str]:
     """Return how far to trust the labels, the worst voters, and the command to run next."""
     expected, worst = findings["expected_accuracy"], tell_worst(findings["voters"])
     right = "" if expected is None else f"expected accuracy {_show_share(expected)}"
+    then = advise(findings, "" if saved is None else saved.name)
     if findings["reliable"] is False:
         doubt = "these labels cannot be relied on, see the warnings"
-        then = "label some items by hand (unelisa review), then fit again with --gold gold.csv"
         return f"{doubt}; {right}" if right else doubt, worst, then
-    then = "--save model.npz keeps the model, for unelisa predict and unelisa suggest"
-    if saved is not None:
-        then = f"unelisa suggest {saved.name} VOTES names the votes that would help most"
     return right or "nothing was found that speaks against the labels", worst, then
 
 
@@ -210,9 +212,13 @@ def tell_worst(voters: Sequence[dict[str, Any]]) -> str:
     if not known:
         return "their accuracies are unknown; see the weights above"
     worst = sorted(known, key=itemgetter("accuracy"))[:MOST_WORST]
-    return ", ".join(
-        f"{printable(one.get('voter', one.get('name')))} ({one['accuracy']:.2f})" for one in worst
-    )
+    return ", ".join(map(_tell_accuracy, worst))
+
+
+def _tell_accuracy(voter: dict[str, Any]) -> str:
+    name = printable(voter.get("voter", voter.get("name")))
+    turned = ", votes reversed" if voter.get("verdict") == "contrarian" else ""
+    return f"{name} ({voter['accuracy']:.2f}{turned})"
 
 
 def _show_share(found: dict[str, Any]) -> str:

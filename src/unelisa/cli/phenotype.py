@@ -15,7 +15,6 @@ from unelisa.ehr.omop.cohort import COLUMNS, check_cohort, write_cohort
 from unelisa.ehr.omop.database import is_server, open_database
 from unelisa.errors import ModelError
 from unelisa.report.health import render_phenotype
-from unelisa.report.page import require_jinja
 from unelisa.storage import save as save_model
 
 LONGEST_TABLE = 15
@@ -65,9 +64,7 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
     """
     drawn = None if charts is None else charts_out
     inputs = (config, gold, reviews, model, certify, *list_database(database))
-    run.check(report, save, tables=(out, cohort, drawn), inputs=inputs)
-    if report is not None:
-        require_jinja()
+    run.check(save, page=report, tables=(out, cohort, drawn), inputs=inputs)
     _check_model(model, certify, (gold, reviews, save))
     wanted, limit = read_config(config), options.read_share("--error", error)
     reviewed = None if gold is None else read_charts(gold)

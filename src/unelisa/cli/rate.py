@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 COLUMNS = ("class", "share", "low", "high")
 MEANINGS = {
-    "gold": "The intervals hold whatever the model's quality, if the gold labels are a random "
-    "sample of these items.",
-    "model": "The intervals rest on the model; with --gold, a random sample of labels, they hold "
-    "whatever its quality.",
+    "gold": "The gold labels correct the model's errors, if they are a random sample of these "
+    "items.",
+    "model": "The intervals rest on the model; with --gold, labels of a random sample, these "
+    "correct its errors.",
     "unknown": "Label a random sample of the items by hand and pass it with --gold.",
 }
 
@@ -34,8 +34,8 @@ def rate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 ) -> None:
     """Estimate how common each class is among the items, with an interval.
 
-    With gold labels the interval holds whatever the model's quality. Column names and coding are
-    those of the fit unless given here.
+    Gold labels correct the errors of the model; without them the interval rests on it alone.
+    Column names and coding are those of the fit unless given here.
 
     --gold GOLD: Table with columns item and label: true labels of a random sample of the items,
         which the model was not fitted to.

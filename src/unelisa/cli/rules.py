@@ -40,7 +40,6 @@ from unelisa.ehr.rules.patterns import (
 from unelisa.errors import ModelError, VotesError
 from unelisa.outputs import make_plain
 from unelisa.report.health import render_rules, show_group
-from unelisa.report.page import require_jinja
 from unelisa.report.wording import count_noun
 from unelisa.sources.files import TextTable, check_readable, measure_text, reading
 
@@ -140,9 +139,7 @@ def rules(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     tables = [Path(one) for one in sources] if pattern_table else []
     inputs = tables or [one for source in sources for one in list_database(source)]
     outputs = out, phevaluator, review, write_patterns
-    run.check(report, tables=outputs, inputs=(config, charts, *inputs))
-    if report is not None:
-        require_jinja()
+    run.check(page=report, tables=outputs, inputs=(config, charts, *inputs))
     if pattern_table:
         found = evaluate_patterns(read_sites(tables), own_accuracies)
         _finish(Outcome(found, {"sites": [path.name for path in tables]}), out, report, run)

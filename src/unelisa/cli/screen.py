@@ -87,6 +87,8 @@ def spell_hints(issue: Any) -> str:
 
 def _spell_option(hint: Hint) -> str:
     value = hint.value
+    if isinstance(value, dict):
+        return " ".join(f"--{name} {shlex.quote(str(part))}" for name, part in value.items())
     if isinstance(value, list):  # the first may begin with a minus sign
         option = f"--{hint.parameter}={shlex.quote(','.join(map(_quote_comma, value)))}"
     elif isinstance(value, tuple):

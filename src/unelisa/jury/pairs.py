@@ -19,7 +19,7 @@ _ANSWERS = (*_TEXTS, ("conversation_a", "conversation_b"))  # in tables texts on
 _SIDES = {
     **dict.fromkeys(("a", "first", "left", "1", "[[a]]", "model_a", "model_1"), "first"),
     **dict.fromkeys(("b", "second", "right", "2", "[[b]]", "model_b", "model_2"), "second"),
-    **dict.fromkeys(("tie", "c", "[[c]]", "both", "tie (bothbad)", "tie (both bad)", "0"), "tie"),
+    **dict.fromkeys(("tie", "c", "[[c]]", "both", "tie (bothbad)", "tie (both bad)"), "tie"),
 }
 _PEOPLE = re.compile(
     r"(expert|author|human)(_|\b)", re.IGNORECASE
@@ -53,13 +53,7 @@ def read(records: Iterable[Record]) -> Iterator[Preference]:
         if not games:
             rated = "winner" not in record and "preference" in record
             given = record["preference"] if rated else require(record, ("winner",))
-            if rated:  # AlpacaEval's, from 1 (the first) to 2 (the second)
-                number = isinstance(given, int | float) and given == given  # noqa: PLR0124 - NaN
-                tied = given in (0, 1.5)
-                given = (
-                    "tie" if tied else ("first" if given < 1.5 else "second") if number else None
-                )
-            games = [(given, False)]
+            games = [(_read_preference(given) if rated else given, False)]
         for said, turned in games:
             winner = _read_winner(said, names)
             if turned:
@@ -67,6 +61,17 @@ def read(records: Iterable[Record]) -> Iterator[Preference]:
             shown = (names[1], names[0]) if turned else names
             lengths, human = _measure(record, turned), bool(_PEOPLE.match(str(judge)))
             yield Preference(item, judge, *shown, winner, lengths, human)
+
+
+def _read_preference(given: Any) -> Any:
+    """Return the side of AlpacaEval's number, from 1 (the first) to 2 (the second); 0 is a tie."""
+    if not isinstance(given, int | float):
+        return given
+    if given != given:  # noqa: PLR0124 - NaN
+        return None
+    if given != 0 and not 1 <= given <= 2:
+        raise VotesError("'preference' must be from 1, the first, to 2, the second, or 0 for a tie")
+    return "tie" if given in (0, 1.5) else "first" if given < 1.5 else "second"
 
 
 def _name_item(record: Record) -> Any:

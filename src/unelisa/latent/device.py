@@ -1,6 +1,7 @@
 """The passes of the latent model on a device such as a GPU: the sums of its kernels, in torch.
 
-Each agrees to rounding with the pass of the same name; what is between them stays on the CPU.
+Each agrees to rounding with the function of the same name; samples are the same items. What is of
+the size of the voters, or of a sample, stays on the CPU, but for EM.
 """
 
 from dataclasses import replace
@@ -29,8 +30,8 @@ Sums = tuple[Floats, ...]
 def to_device(votes: Votes, device: str = "cuda") -> Votes:
     """Return the votes with a copy on a device of torch, where `LatentIsing` then works on them.
 
-    Labels are those of the CPU, probabilities agree to rounding. The copy takes about 40 bytes per
-    vote of the device's memory. Needs torch: ``pip install "unelisa[gpu]"``.
+    Labels are those of the CPU, probabilities agree to rounding. Copy and fit take about 75 bytes
+    per vote of the device's memory. Needs torch: ``pip install "unelisa[gpu]"``.
 
     Examples
     --------

@@ -45,7 +45,7 @@ def describe_answer(findings: Mapping[str, Any]) -> str:
 
 def _describe_crowd(findings: Mapping[str, Any]) -> str:
     crowd, among = findings["crowd"], []
-    role = "are informative" if crowd["consensus"] else "count"
+    role = "are informative" if _knows_informative(findings) else "count"
     who = f"{crowd['counted']} of {crowd['voters']} voters "
     who += "are experts" if crowd["selects"] else role
     if crowd["families"]:
@@ -56,6 +56,12 @@ def _describe_crowd(findings: Mapping[str, Any]) -> str:
         how = "votes reversed" if findings["by_class"] is None else "mostly wrong"
         among.append(f"{count_noun(crowd['contrarians'], 'contrarian')} ({how})")
     return who + (f", including {' and '.join(among)}" if among else "")
+
+
+def _knows_informative(findings: Mapping[str, Any]) -> bool:
+    """Return whether the voters who count are informative: of noise, no voter is."""
+    expected = findings["expected_accuracy"]
+    return findings["crowd"]["consensus"] and expected is not None and expected["share"] is not None
 
 
 def write_opening(findings: Mapping[str, Any]) -> str:
@@ -129,6 +135,25 @@ def list_checks(model: Aggregator, judged: Judged | None) -> list[str]:
     return checks
 
 
+def advise(findings: Mapping[str, Any], saved: str = "") -> str:
+    """Return what to do next; `saved` is the model's file, if there is one."""
+    if findings["reliable"] is False:
+        return "label some items by hand (unelisa review), then fit again with --gold gold.csv"
+    left, known = findings["open_votes"], findings.get("next_votes")
+    if left == 0 or (known and not known["n"]):
+        why = "no single further vote is expected to change a label"
+        if left == 0:
+            why = "every voter has voted on every item"
+        return f"{why}; unelisa certify says how many answers of your own guarantee the labels"
+    asked = "" if left is None else "suggest"
+    if saved and asked:
+        return f"unelisa suggest {saved} VOTES names the votes that would help most"
+    if saved:
+        return f"unelisa predict {saved} VOTES labels other items"
+    commands = "unelisa predict and unelisa suggest" if asked else "unelisa predict"
+    return f"--save model.npz keeps the model, for {commands}"
+
+
 def list_figures(findings: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return the figures at the top of the page: a value, what it is, and what qualifies it."""
     items, expected = findings["items"], findings["expected_accuracy"]
@@ -186,7 +211,7 @@ def _bounded(found: Mapping[str, Any], what: str) -> dict[str, str]:
 
 def _show_crowd(findings: Mapping[str, Any]) -> list[dict[str, str]]:
     crowd, who = findings["crowd"], "judge" if "jury" in findings else "voter"
-    role = f"informative {who}s" if crowd["consensus"] else f"{who}s that count"
+    role = f"informative {who}s" if _knows_informative(findings) else f"{who}s that count"
     role = "experts" if crowd["selects"] else role
     shown = [_figure(f"{crowd['counted']} of {crowd['voters']}", role)]
     if crowd["effective"] is not None:

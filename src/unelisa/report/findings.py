@@ -80,6 +80,7 @@ def collect_findings(
         "prevalence": share,
         "by_prevalence": trace_prevalence(model, judged, share),
         "expected_accuracy": describe_expected(model),
+        "open_votes": count_open(model, judged),
         "histogram": None if judged is None else count_scores(judged),
         "ease": None if judged is None else count_ease(judged),
         **list_items(judged if show_items else None),
@@ -278,6 +279,14 @@ def describe_votes(judged: Judged, items: list[int]) -> list[str]:
         ]
         described.append("; ".join(parts))
     return described
+
+
+def count_open(model: Aggregator, judged: Judged | None) -> int | None:
+    """Return how many votes nobody has cast yet; None where the method cannot rank them."""
+    if judged is None or not can_suggest(model):
+        return None
+    votes = judged.votes
+    return int(votes.n_items * votes.n_voters - votes.vote_counts().sum())
 
 
 def describe_next(

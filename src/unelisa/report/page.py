@@ -20,6 +20,7 @@ from unelisa.errors import missing_extra
 from unelisa.outputs import whole_file
 from unelisa.report import drawing, wording
 from unelisa.report.answer import (
+    advise,
     describe_certificate,
     list_contents,
     list_figures,
@@ -77,6 +78,7 @@ def _fill_page(findings: Findings, labels: Download | None, source: str) -> str:
         f=findings,
         certificate=describe_certificate(certificate) if certificate else None,
         opening=write_opening(findings),
+        advice=advise(findings),
         contents=list_contents(findings),
         who="judges" if "jury" in findings else "voters",
         figures=list_figures(findings),

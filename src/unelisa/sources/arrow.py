@@ -42,7 +42,12 @@ class ArrowTable:
         refuse_bomb(path.name, size, measure.unpacked)
         self.n_rows, self.needed = measure.n_rows, measure.needed
 
-    def batches(self, columns: Sequence[str], long: bool = False) -> Iterator[Any]:
+    def batches(
+        self,
+        columns: Sequence[str],
+        long: bool = False,
+        named: bool = False,  # noqa: ARG002 - such files have no lines that hold nothing
+    ) -> Iterator[Any]:
         """Yield Arrow record batches of some columns, of more rows if `long`."""
         if self._files:
             yield from _read_batches(self._files, columns, LONG_ROWS if long else ROWS)
@@ -56,6 +61,10 @@ class ArrowTable:
 
     def check_header(self) -> None:
         """Do nothing: the columns of such files have names."""
+
+    def peek(self) -> dict[str, list[str]]:
+        """Return no cells: errors of such files name what is wrong with a column."""
+        return {}
 
 
 def list_parquet(path: Path) -> list[Path]:

@@ -19,6 +19,7 @@ from unelisa.votes.frames import is_header
 
 pa: Any = Later("pyarrow")
 pa_csv: Any = Later("pyarrow.csv")
+pc: Any = Later("pyarrow.compute")
 # Votes compress a hundredfold at most; a small file that expands beyond these is an attack.
 MAX_UNPACKED, MAX_GROWTH = 1 << 28, 500
 # part of Arrow's message -> ours, without the cells that Arrow quotes
@@ -35,6 +36,7 @@ DELIMITERS = ",;\t|"
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|nan|inf", re.IGNORECASE)
 DECIMAL = re.compile(r"[-+]?\d+,\d+")  # a number with a decimal comma
 BEGINNING = 1 << 16  # bytes that are inspected
+ROWS = 2000  # that are looked at to explain what is wrong
 # first bytes of files that are often misnamed
 _BEGINNINGS = {
     b"\x1f\x8b": "is gzip data; rename it to end in .csv.gz",
@@ -120,14 +122,36 @@ class TextTable:
         self.n_rows = self.size // (2 * len(self.header))  # about
         self._written = dict(zip(self.header, names, strict=True))
 
-    def batches(self, columns: Sequence[str], long: bool = False) -> Iterator[Any]:
-        """Yield Arrow record batches of texts; in `long`, what repeats as dictionaries."""
+    def batches(
+        self, columns: Sequence[str], long: bool = False, named: bool = False
+    ) -> Iterator[Any]:
+        """Yield Arrow record batches of texts; in `long`, what repeats as dictionaries.
+
+        If `named`, the first of the columns is that of the items, and lines that repeat the header
+        or hold nothing are left out.
+        """
         types = dict.fromkeys((self._written[name] for name in columns), pa.string())
         if long:
             few = pa.dictionary(pa.int32(), pa.string())
             types |= dict.fromkeys((self._written[name] for name in columns[1:]), few)
+        written = [self._written[name] for name in columns]
         with self._open(types) as reader:
-            yield from reader
+            for batch in reader:
+                yield self._drop_lines(batch, written) if named else batch
+
+    def _drop_lines(self, batch: Any, written: Sequence[str]) -> Any:
+        kept, again = drop_lines(batch, written)
+        if again:
+            repeated = f"lines of {self.path.name} that repeat the header are left out"
+            warn_user(repeated, VotesWarning)
+        return drop_lines(kept, [""] * len(written))[0]
+
+    def peek(self) -> dict[str, list[str]]:
+        """Return the first cells of every column, stripped."""
+        rows = next(self.batches(self.header), None)
+        columns = [] if rows is None else rows[:ROWS].columns
+        cells = ([str(cell).strip() for cell in column.to_pylist()] for column in columns)
+        return dict(zip(self.header, cells, strict=False))
 
     def call_columns(self, columns: Sequence[str]) -> list[str]:
         """Return how messages call some columns: by position if the header may be a record."""
@@ -153,8 +177,11 @@ class TextTable:
 
     def check_header(self) -> None:
         """Reject a table whose first line is data: messages must not repeat the name of an item."""
+        if _NUMBER.fullmatch(self.header[0]):
+            return
         said = [name for name in self.header[1:] if name]  # an empty cell is a missing vote
-        if said and self._cells[1].issuperset(said) and not _NUMBER.fullmatch(self.header[0]):
+        again = len(self.header) == 3 and self.header[0] in self.peek()[self.header[0]]
+        if again or (said and self._cells[1].issuperset(said)):
             raise VotesError(
                 f"{self.path.name} seems to have no header, since its first line contains votes; "
                 "add a line such as item,voter,vote (or item,voter 1,voter 2, ... with one row per "
@@ -175,6 +202,27 @@ class TextTable:
 
     def _open_bytes(self) -> Any:
         return _open_bytes(self.path) if self._content is None else pa.BufferReader(self._content)
+
+
+def drop_lines(batch: Any, cells: Sequence[str]) -> tuple[Any, bool]:
+    """Return the rows that do not consist of these cells, and whether any does."""
+    found = None
+    for column, cell in zip(batch.columns, cells, strict=True):
+        texts = column.dictionary_decode() if hasattr(column, "dictionary") else column
+        if found is None and not _may_hold(texts, cell):
+            return batch, False
+        same = pc.match_substring_regex(texts, pattern=rf"^\s*{re.escape(cell)}\s*$")
+        found = same if found is None else pc.and_(found, same)
+        if not pc.any(found).as_py():
+            return batch, False
+    return batch.filter(pc.invert(found)), True
+
+
+def _may_hold(texts: Any, cell: str) -> bool:
+    """Return whether a cell may be among texts; a regular expression takes ten times as long."""
+    if cell:
+        return bool(pc.any(pc.starts_with(texts, cell)).as_py())
+    return bool(pc.min(pc.binary_length(texts)).as_py() == 0)
 
 
 def _open_bytes(path: Path) -> Any:
@@ -246,7 +294,8 @@ def check_names(names: Sequence[str], file: str) -> list[str]:
             )
     if len(header) < 2:
         raise VotesError(
-            f"{file} has only one column; votes need at least two, separated by commas"
+            f"{file} has only one column; votes need at least two, separated by commas; delete "
+            "lines above the header, such as a title"
         )
     return header
 
@@ -278,6 +327,10 @@ def read_workbook(path: Path) -> bytes:
         warn_user(many, VotesWarning)
     rows = book.worksheets[0].iter_rows(values_only=True)
     filled = [row for row in rows if any(cell is not None for cell in row)]
+    wide = [sum(cell is not None for cell in row) > 1 for row in filled]
+    if True in wide[1:] and not wide[0]:
+        filled = filled[wide.index(True) :]
+        warn_user(f"the rows above the header of {path.name} are left out", VotesWarning)
     named = [k for row in filled[:1] for k, cell in enumerate(row, 1) if cell is not None]
     return _write(row[: max(named, default=0)] for row in filled)
 
@@ -296,14 +349,31 @@ def read_json_lines(path: Path) -> bytes:
 
 def _read_record(line: str, place: str) -> dict[str, Any]:
     try:
-        pairs = json.loads(line, object_pairs_hook=tuple)
+        read = json.loads(line, object_pairs_hook=tuple)
+        pairs = list(_flatten(read, "", place)) if isinstance(read, tuple) else None
+    except VotesError:
+        raise
     except (ValueError, RecursionError):
         raise VotesError(f"{place} is not JSON") from None
-    if not isinstance(pairs, tuple) or any(isinstance(x, tuple | list) for _, x in pairs):
+    if pairs is None:
         raise VotesError(f"{place} must be one record of texts and numbers")
     if len(dict(pairs)) < len(pairs):
         raise VotesError(f"{place} has a key twice; keep one of them")
     return dict(pairs)
+
+
+def _flatten(pairs: Any, before: str, place: str) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of a record and of those in it: answer.label."""
+    for name, value in pairs:
+        if isinstance(value, list):
+            raise VotesError(
+                f"{place} holds a list, in field {(before + name)[:60]!r}; write one line per "
+                "vote, with item, voter and vote"
+            )
+        if isinstance(value, tuple):
+            yield from _flatten(value, f"{before}{name}.", place)
+        else:
+            yield before + name, value
 
 
 def _write(rows: Iterable[Sequence[Any]]) -> bytes:

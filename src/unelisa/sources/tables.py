@@ -23,12 +23,14 @@ from unelisa.progress import show_progress
 from unelisa.sources.arrow import ArrowTable, pa
 from unelisa.sources.files import (
     DECIMAL,
+    ROWS,
     TextTable,
     check_readable,
     read_json_lines,
     read_workbook,
     reading,
 )
+from unelisa.sources.guesses import explain_table, refuse_dates
 from unelisa.votes import Votes
 from unelisa.votes.assembly import (
     Assembled,
@@ -47,6 +49,7 @@ from unelisa.votes.frames import (
     ColumnNames,
     choose_voters,
     find_item,
+    fold_name,
     long_columns,
     refuse_repeated_items,
 )
@@ -59,6 +62,7 @@ MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "<NA
 VOTE_BYTES, CELL_BYTES, NAME_BYTES = 40, 3, 120
 LISTED = 10  # times the memory that the cells of a wide table take one below the other
 _SHEETS = {".xlsx": read_workbook, ".jsonl": read_json_lines, ".ndjson": read_json_lines}
+INDEX = ("", "unnamed0")  # names of the column in which pandas writes an index
 FORMATS = ".csv, .csv.gz, .tsv, .tsv.gz, .xlsx, .jsonl, .parquet, .feather or .arrow"
 
 
@@ -204,9 +208,14 @@ class VoteTable:
             table = self._open()
             columns = long_columns(table.header, self.named)
             if columns[1] is None:
-                return self._read_wide(table, *self._split_columns(table, columns[0]))
+                try:
+                    return self._read_wide(table, *self._split_columns(table, columns[0]))
+                except VotesError as error:
+                    raise explain_table(table.peek(), error) from None
             long = self._list_long(table, columns)
-            found = assemble_long(long, self.coding, table.call_columns(columns)[2])
+            said = table.call_columns(columns)[2]
+            found = assemble_long(long, self.coding, said)
+            refuse_dates(found.coding.classes, said)
             found = choose_long_voters(found, self.named, table.header)
             return Votes.of_assembled(found, self.named)
 
@@ -249,24 +258,40 @@ class VoteTable:
 
     def _split_columns(self, table: Any, item: str | None) -> tuple[str | None, list[str]]:
         """Return the column of items of a wide table, if any, and those of voters."""
+        header = list(table.header)
+        last = table.peek().get("", "?") if header[-1] == "" else "?"
+        if len(last) < ROWS and not any(last):  # spreadsheets end their lines with empty cells
+            header.pop()
         if item is None:
             table.check_header()
-            first: Any = next(table.batches(table.header), None)
-            titles = dict(zip(table.header, table.call_columns(table.header), strict=True))
-
-            def read(name: str) -> Column:
-                return self._read_column(
-                    first.column(table.header.index(name)), titles[name], table
-                )
-
-            if first is not None:
-                item = find_item(table.header, self.named, self.coding, read)
-        present = [name for name in table.header if name != item]
+            item = self._find_item(table, header)
+        elif self._has_index(table):
+            other = item if item != header[0] else self._find_item(table, header[1:])
+            if other is not None and self.named.item in (None, other):
+                item, header = other, header[1:]
+        present = [name for name in header if name != item]
         return item, choose_voters(present, self.named._replace(item=item))
+
+    def _has_index(self, table: Any) -> bool:
+        """Return whether the first column is the index that pandas writes, named by nobody."""
+        first = table.header[0]
+        if fold_name(first) not in INDEX or first in (*self.named.drop, *(self.named.voters or ())):
+            return False
+        cells = table.peek().get(first, ())
+        return len(cells) > 0 and cells == list(map(str, range(len(cells))))
+
+    def _find_item(self, table: Any, header: list[str]) -> str | None:
+        first: Any = next(table.batches(header), None)
+        titles = dict(zip(header, table.call_columns(header), strict=True))
+
+        def read(name: str) -> Column:
+            return self._read_column(first.column(header.index(name)), titles[name], table)
+
+        return None if first is None else find_item(header, self.named, self.coding, read)
 
     def _list_long(self, table: Any, columns: Sequence[Any]) -> LongVotes:
         batches, held = [], 0
-        for batch in table.batches(columns, long=True):
+        for batch in table.batches(columns, long=True, named=True):
             batches.append(batch)
             held += 2 * batch.nbytes + VOTE_BYTES * batch.num_rows
             refuse_beyond(held, self.path.name)
@@ -297,7 +322,7 @@ class VoteTable:
     def _read_batches(self, table: Any, item: str | None, voters: Sequence[str]) -> Iterator[Batch]:
         columns = [*([] if item is None else [item]), *voters]
         titles, before = table.call_columns(columns), 0
-        for batch in table.batches(columns):
+        for batch in table.batches(columns, named=item is not None):
             cells = list(zip(batch.columns, titles, strict=True))
             rows, held = None, CELL_BYTES * batch.num_rows * len(voters)
             if item is not None:

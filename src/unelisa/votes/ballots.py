@@ -165,8 +165,8 @@ def split_answers(ballots: Ballots, shares: Floats, n_voters: int) -> Floats:
     """Return [s, said, k]: the sums of the items' shares of class k over each voter's votes."""
     n_classes = shares.shape[1]
     cells = ballots.voters.astype(np.int64) * n_classes + ballots.answer(n_classes)
-    own = shares[ballots.items].T
-    return np.stack([sum_at(cells, share, n_voters, n_classes) for share in own], axis=2)
+    columns = (column[ballots.items] for column in shares.T)
+    return np.stack([sum_at(cells, own, n_voters, n_classes) for own in columns], axis=2)
 
 
 def sum_at(places: NDArray[Any], values: Floats, *shape: int) -> Floats:

@@ -11,7 +11,7 @@ from unelisa.kernels import tally
 
 Floats: TypeAlias = NDArray[np.float64]
 Places: TypeAlias = NDArray[np.intp]
-ROWS = 1 << 16  # items of a table of classes that are listed at a time
+CELLS = 1 << 20  # of a table of classes, that are listed at a time: 40 bytes each
 
 
 def mark_starts(lengths: Any) -> NDArray[np.int64]:
@@ -129,7 +129,8 @@ def compare_voters(
     if n_classes == 2:
         counts, met = tally.compare_voters(*_freeze(np.asfortranarray(votes)))
         return counts, np.asarray(met)
-    parts = (votes[low : low + ROWS] for low in range(0, max(len(votes), 1), ROWS))
+    length = max(1, CELLS // max(votes.shape[1], 1))
+    parts = (votes[low : low + length] for low in range(0, max(len(votes), 1), length))
     found = [_compare_sparse(SparseVotes.of(part), n_classes) for part in parts]
     own, all_met = zip(*found, strict=True)
     return np.sum(own, axis=0), np.sum(all_met)
