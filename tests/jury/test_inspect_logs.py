@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from jury.conftest import spell
-from unelisa.errors import VotesWarning
+from unelisa.errors import VotesError, VotesWarning
 from unelisa.jury import read_jury
 
 VOTES = {
@@ -143,6 +143,18 @@ def test_a_score_that_a_person_gave_is_gold_and_no_judges(tmp_path):
     jury = read_jury(path)
     assert jury.voters.tolist() == ["a"]
     assert jury.gold == {"0": "fail"}
+
+
+def test_an_edit_is_gold_for_its_own_scorer(tmp_path):
+    def edit(old, new):
+        return {"value": new, "history": [{"value": old}, {"value": new, "provenance": {"a": 1}}]}
+
+    both = {"a": edit("I", "C"), "b": edit("C", "I")}
+    path = write_scores(tmp_path / "log.json", both, {"a": {"value": "C"}, "b": {"value": "I"}})
+    with pytest.raises(VotesError, match="two different gold labels"):
+        read_jury(path)
+    for judge, label in (("a", "pass"), ("b", "fail")):
+        assert read_jury(path, judges=[judge]).gold == {"0": label}
 
 
 @pytest.mark.parametrize(

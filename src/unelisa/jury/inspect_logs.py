@@ -119,7 +119,7 @@ def _read_score(
     if changed and any(edit.get("provenance") for edit in edits):
         value, last = changed[0].get("value"), changed[-1]
         if last.get("provenance") and not isinstance(last.get("value"), dict | list):
-            yield from _read_value(None, last.get("value"), base)
+            yield from _read_value(None, last.get("value"), base._replace(corrected=name))
         if changed[0].get("provenance"):  # a person gave the score, and no scorer
             return
     votes = take_object(about, "panel").get("votes")

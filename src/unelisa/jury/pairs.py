@@ -1,7 +1,7 @@
 """Pairs of answers: which one a judge prefers, as in MT-bench, Chatbot Arena and AlpacaEval."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from unelisa.errors import VotesError
@@ -61,6 +61,18 @@ def read(records: Iterable[Record]) -> Iterator[Preference]:
             shown = (names[1], names[0]) if turned else names
             lengths, human = _measure(record, turned), bool(_PEOPLE.match(str(judge)))
             yield Preference(item, judge, *shown, winner, lengths, human)
+
+
+def prefer_one(
+    item: Any, judge: Any, answers: Sequence[tuple[Any, bool]], task: Any = None
+) -> Iterator[Preference]:
+    """Yield that the answer that was selected is preferred to the others, in their order."""
+    best = [k for k, (_, selected) in enumerate(answers) if selected]
+    for k, (system, _) in enumerate(answers):
+        if len(best) == 1 and k != best[0]:
+            sides = (system, answers[best[0]][0], "second")
+            first, second, winner = sides if k < best[0] else (sides[1], sides[0], "first")
+            yield Preference(item, judge, first, second, winner, task=task)
 
 
 def _read_preference(given: Any) -> Any:

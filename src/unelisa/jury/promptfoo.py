@@ -8,7 +8,8 @@ from typing import Any
 from unelisa.jury.documents import Record, require, take_list, take_object, take_objects
 from unelisa.jury.grades import Failed
 from unelisa.jury.inspect_logs import digest
-from unelisa.jury.verdicts import Check, Entry, Verdict, prefer_one
+from unelisa.jury.pairs import prefer_one
+from unelisa.jury.verdicts import Check, Entry, Verdict
 
 HUMAN, BEST = "human", "select-best"
 # assertions that a model grades, or code of the user, which may ask one

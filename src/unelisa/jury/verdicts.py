@@ -3,7 +3,7 @@
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -46,6 +46,7 @@ class Verdict(NamedTuple):
     task: Any = None  # the task, suite or data set: equal ids in two of them are two items
     repeat: Any = None  # distinguishes the answers of one system to one item, such as epochs
     content: str = ""  # a digest of the item, where ids alone may be equal by chance
+    corrected: Any = None  # of a gold label, the judge whose mark it replaces
 
 
 class Preference(NamedTuple):
@@ -75,18 +76,6 @@ class Check(NamedTuple):
 
 
 Entry = Verdict | Preference | Check
-
-
-def prefer_one(
-    item: Any, judge: Any, answers: Sequence[tuple[Any, bool]], task: Any = None
-) -> Iterator[Preference]:
-    """Yield that the answer that was selected is preferred to the others, in their order."""
-    best = [k for k, (_, selected) in enumerate(answers) if selected]
-    for k, (system, _) in enumerate(answers):
-        if len(best) == 1 and k != best[0]:
-            sides = (system, answers[best[0]][0], "second")
-            first, second, winner = sides if k < best[0] else (sides[1], sides[0], "first")
-            yield Preference(item, judge, first, second, winner, task=task)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -176,7 +165,7 @@ class Panel:
             self.checks[entry.name] = passed + _is_passed(entry.passed), n + 1
         elif isinstance(entry, Preference):
             self._add_preference(entry)
-        else:
+        elif not self._leaves_out(entry.corrected):
             self._add_verdict(entry)
 
     def _name_judge(self, judge: Any) -> str | None:
@@ -185,6 +174,11 @@ class Panel:
             return name
         self._others.add(name)
         return None
+
+    def _leaves_out(self, judge: Any) -> bool:
+        """Return whether neither a judge nor a member of its panel is to be read."""
+        names = self._wanted or () if judge is not None else ()
+        return bool(names) and not any(x == judge or x.startswith(f"{judge}/") for x in names)
 
     def _add_preference(self, entry: Preference) -> None:
         judge = self._name_judge(entry.judge)
