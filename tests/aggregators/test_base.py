@@ -247,7 +247,7 @@ def test_majority_counts_sides_then_weighs_them(weights, upside_down):
     assert is_upside_down("majority", VOTES, SCORES, weights) is upside_down
 
 
-def test_an_anchor_is_right_more_often_than_wrong_and_a_silent_one_is_pointed_out():
+def test_an_anchor_turns_the_reading_around_and_is_right_more_often_than_wrong():
     weights = np.array([1.0, -1.0, 0.0])
     votes, scores = VOTES.take_items([0, 1, 2] * 2), np.tile(SCORES, 2)
     assert not is_upside_down(0, votes, scores, weights)
@@ -255,6 +255,18 @@ def test_an_anchor_is_right_more_often_than_wrong_and_a_silent_one_is_pointed_ou
     silent = Votes.of(np.array([[1, 0], [-1, 0], [1, 0]]), coding="pm1")
     with pytest.warns(VotesWarning, match="no votes of the anchor can be used"):
         assert not is_upside_down("v1", silent, SCORES, np.array([1.0, 0.0]))
+    rng = np.random.default_rng(0)
+    truth = rng.choice([-1, 1], 300)
+    right = rng.random((300, 6)) < 0.8
+    right[:, 5] = ~right[:, 5]  # the anchor is against the others
+    votes = Votes.of(np.where(right, truth[:, None], -truth[:, None]), coding="pm1")
+    ballots, nothing = list_ballots(votes.blocks), np.zeros(300)
+    by_majority = read_sides(votes, ballots, nothing, aggregators.LatentIsing())
+    by_anchor = read_sides(votes, ballots, nothing, aggregators.LatentIsing(orient=5))
+    assert np.mean((by_majority.score(ballots) > 0) == (truth > 0)) > 0.9
+    assert np.mean((by_anchor.score(ballots) > 0) == (truth < 0)) > 0.9
+    against = read_sides(votes, ballots, truth.astype(float), aggregators.LatentIsing(orient=5))
+    assert CONTRADICTION in {reason.text for reason in against.reasons}
 
 
 @pytest.mark.filterwarnings("ignore:1 of 1 gold labels")
@@ -294,18 +306,3 @@ def test_voters_are_found_by_name_or_index():
         find_voter(VOTES.voters, "nobody")
     with pytest.raises(ModelError, match="not among the voters"):
         find_voter(VOTES.voters, 3)
-
-
-def test_an_anchor_turns_the_reading_around():
-    rng = np.random.default_rng(0)
-    truth = rng.choice([-1, 1], 300)
-    right = rng.random((300, 6)) < 0.8
-    right[:, 5] = ~right[:, 5]  # the anchor is against the others
-    votes = Votes.of(np.where(right, truth[:, None], -truth[:, None]), coding="pm1")
-    ballots, nothing = list_ballots(votes.blocks), np.zeros(300)
-    by_majority = read_sides(votes, ballots, nothing, aggregators.LatentIsing())
-    by_anchor = read_sides(votes, ballots, nothing, aggregators.LatentIsing(orient=5))
-    assert np.mean((by_majority.score(ballots) > 0) == (truth > 0)) > 0.9
-    assert np.mean((by_anchor.score(ballots) > 0) == (truth < 0)) > 0.9
-    against = read_sides(votes, ballots, truth.astype(float), aggregators.LatentIsing(orient=5))
-    assert CONTRADICTION in {reason.text for reason in against.reasons}

@@ -59,14 +59,10 @@ def test_shells_can_complete_commands_and_options():
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_list_has_each_commands_own_first_sentence(name):
+def test_commands_and_options_have_a_sentence_and_options_two_dashes(name):
     told = load_command(name).help.split("\n\n")[0]
     assert " ".join(told.split()) == COMMANDS[name]
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_options_have_two_dashes_and_a_sentence(name):
-    """One had three: typer makes a name of the parameter where none is given."""
+    # one had three dashes: typer makes a name of the parameter where none is given
     for option in load_command(name).params:
         assert not any(one.startswith("---") for one in option.opts)
         assert option.name in ("install_completion", "show_completion", "context") or option.help
@@ -100,17 +96,11 @@ def test_what_can_be_chosen_is_listed(run, command, listed):
     assert ",".join(listed) in shown
 
 
-def test_the_version_is_shown(run):
+def test_the_version_or_the_help_is_shown_and_what_is_unknown_refused(run, refused):
     assert run("--version").stdout == run("-V").stdout == f"unelisa {unelisa.__version__}\n"
-
-
-def test_without_a_command_the_help_is_shown(run):
     result = run()
     assert result.exit_code == 0
     assert "simulate" in result.stdout
-
-
-def test_unknown_commands_and_options_are_refused(refused):
     assert "No such command 'guess'" in refused("guess")
     assert "--guess" in refused("--guess")
     assert "--guess" in refused("fit", "votes.csv", "--guess")

@@ -29,7 +29,7 @@ def panel(tmp_path):
     return path
 
 
-def test_it_prints_what_the_panel_is_worth(run, panel):
+def test_it_prints_what_the_panel_is_worth_and_names_items_on_request(run, panel, refused):
     result = run("jury", panel)
     assert result.exit_code == 0, result.output
     told = " ".join(result.stdout.split())
@@ -49,10 +49,9 @@ def test_it_prints_what_the_panel_is_worth(run, panel):
     assert "can be dropped" in told
     assert "q17" not in result.stdout
     assert "Xylophon7" not in result.output
-
-
-def test_items_are_named_on_request(run, panel):
     assert "judges against the others" in run("jury", panel, "--show-items").stdout
+    assert json.loads(run("jury", panel, "--json", "-").stdout)["source"] == "long"
+    assert "is an input" in refused("jury", panel, "--json", panel)
 
 
 def test_every_output_at_once(run, panel, tmp_path):
@@ -135,10 +134,6 @@ def test_too_few_judges_have_no_worth_and_no_pass_rate(run, tmp_path):
     assert (said["judges"][0]["lean"] is None) == (judges == 1)
 
 
-def test_json_on_stdout_is_all_there_is(run, panel):
-    assert json.loads(run("jury", panel, "--json", "-").stdout)["source"] == "long"
-
-
 def test_gold_labels_come_from_a_file(run, refused, panel, tmp_path):
     gold = tmp_path / "gold.csv"
     gold.write_text("item,label\n" + "".join(f"model-a / q{i},pass\n" for i in range(15)))
@@ -180,10 +175,6 @@ def test_bad_logs_give_one_sentence(content, refused, tmp_path):
     path = tmp_path / "log.eval"
     path.write_text(content)
     assert "log.eval" in refused("jury", path)
-
-
-def test_an_output_is_not_an_input(refused, panel):
-    assert "is an input" in refused("jury", panel, "--json", panel)
 
 
 def test_preferences_give_a_leaderboard(run, tmp_path):

@@ -41,16 +41,13 @@ def test_a_mark_is_one_value(mark):
     assert "Smith" not in str(caught.value)
 
 
-def test_words_for_pass_and_fail_become_these_two():
+def test_words_and_labels_of_their_own():
     found = name_grades([True, False, "Correct", "failed", 1.0])
     assert found.labels == ["pass", "fail", "pass", "fail", "pass"]
     assert found.coding == ("fail", "pass")
     partial = Declared(("fail", "partial", "pass"), True)
     assert name_grades(["pass", "partial"]).coding == partial
     assert name_grades([1.0, 0.5, 0.0]).coding == partial
-
-
-def test_labels_of_their_own_stay_unless_they_mix_with_pass_and_fail():
     assert name_grades(["good", "pass"])[:2] == (["good", "pass"], "auto")
     with pytest.raises(VotesError, match="read them separately"):
         name_grades([True, "good"])
@@ -86,7 +83,7 @@ def test_a_single_score_is_a_scale():
         name_grades([5.0, 5.0])
 
 
-def test_a_few_whole_scores_are_ordered_classes_and_others_a_scale():
+def test_whole_scores_are_classes_and_mixed_ones_refused():
     found = name_grades([5.0, 1.0, 3.0, 2.5])
     assert found.coding == Declared(("1", "2.5", "3", "5"), ordered=True)
     assert "4 ordered classes" in found.note
@@ -95,9 +92,6 @@ def test_a_few_whole_scores_are_ordered_classes_and_others_a_scale():
             name_grades(scores)
         assert str(caught.value).endswith(f"pass cut={cut}")
         assert caught.value.about["scores"]
-
-
-def test_scores_mixed_with_labels_or_of_different_scales_are_refused():
     with pytest.raises(VotesError, match="read them separately"):
         name_grades([3.0, "good"])
     ranges = {"ann": Range(1, 5, 40), "bob": Range(10, 98, 40)}
@@ -106,14 +100,11 @@ def test_scores_mixed_with_labels_or_of_different_scales_are_refused():
     assert name_grades([3.0, 5.0], cut=4, ranges={"ann": ranges["ann"]}).labels == ["fail", "pass"]
 
 
-def test_letters_are_those_of_inspect_unless_only_p_and_n_occur():
+def test_letters_are_those_of_inspect_and_school_grades_have_no_order():
     letters = [Letter(x) for x in "CIPN"]
     assert name_grades(letters).labels == ["pass", "fail", "partial", None]
     with pytest.raises(VotesError, match="positive and negative"):
         name_grades(letters[2:])
     assert name_grades(letters[2:], ("N", "P")).labels == ["P", "N"]
-
-
-def test_school_grades_are_not_ordered_without_a_word():
     assert "declare the order" in name_grades(["A", "B", "C"]).note
     assert name_grades(["A", "B"]).note == ""

@@ -97,12 +97,16 @@ def test_every_example_read_as_another_format_gives_one_sentence_or_votes(name, 
         assert name in told or "no verdicts" in told
 
 
-def test_a_record_that_fits_two_formats_must_be_declared(refuse, tmp_path):
+def test_records_that_fit_two_formats_or_none_are_named(refuse, tmp_path):
     both = '{"item": "a", "judge": "x", "run_id": "r", "key": "k", "score": 0}'
     assert refuse(both).endswith("pass source='langsmith', or source='long'")
     (tmp_path / "both.jsonl").write_text(both)
     assert read_jury(tmp_path / "both.jsonl", source="long").items.tolist() == ["a"]
     assert read_jury(tmp_path / "both.jsonl", source="langsmith").items.tolist() == ["r"]
+    told = refuse('{"prompt": 1, "answer_text": 2, "Xylophon7": 3}')
+    assert "it has the fields answer_text, prompt and 1 other" in told
+    for text in ('{"item": 1, "judge": "x", "label": 1, "label": 0}', '[{"a": 1, "a": 2}]'):
+        assert "one key twice" in refuse(text)
 
 
 def test_unknown_content_and_sources_are_refused(refuse, logs):
@@ -117,11 +121,6 @@ def test_unknown_content_and_sources_are_refused(refuse, logs):
         read_jury("nothing.jsonl")
 
 
-def test_an_unknown_record_says_which_fields_it_has(refuse):
-    told = refuse('{"prompt": 1, "answer_text": 2, "Xylophon7": 3}')
-    assert "it has the fields answer_text, prompt and 1 other" in told
-
-
 def test_a_folder_of_several_kinds_is_refused_and_csv_beside_logs_is_said(logs, tmp_path):
     shutil.copy(logs / "prodigy-1.18.jsonl", tmp_path / "a.jsonl")
     (tmp_path / "gold.csv").write_text("item,label\n1,pass\n")
@@ -132,17 +131,14 @@ def test_a_folder_of_several_kinds_is_refused_and_csv_beside_logs_is_said(logs, 
         read_jury(tmp_path)
 
 
-def test_an_object_with_one_key_twice_is_refused(refuse):
-    for text in ('{"item": 1, "judge": "x", "label": 1, "label": 0}', '[{"a": 1, "a": 2}]'):
-        assert "one key twice" in refuse(text)
-
-
-def test_judges_can_be_chosen(logs, refuse):
+def test_judges_can_be_chosen_and_votes_keep_their_gold(logs, refuse):
     log = logs / "inspect-log-v2.json"
     assert read_jury(log, judges=["kind"]).voters.tolist() == ["kind"]
     assert "the logs have 'kind', 'strict'" in refuse(log.read_bytes(), judges=["Kind"])
     assert "no verdicts of 'Kind'" in refuse(log.read_bytes(), judges=["kind", "Kind"])
     assert "no such question" in refuse(log.read_bytes(), question="tone")
+    with pytest.raises(TypeError, match="no option 'cutt'; choose source, cut"):
+        read_jury("log.json", cutt=3)
 
 
 def test_a_folder_is_read_whole(logs, tmp_path, said):
@@ -241,11 +237,6 @@ def test_a_score_that_may_stand_for_a_failure_is_said(tmp_path):
     path = write_rows(tmp_path / "log.jsonl", "ann", lambda i: 30 * i - 1)
     with pytest.warns(VotesWarning, match="the score -1 is apart from all others"):
         read_scores(path)
-
-
-def test_an_option_that_does_not_exist_is_refused():
-    with pytest.raises(TypeError, match="no option 'cutt'; choose source, cut"):
-        read_jury("log.json", cutt=3)
 
 
 ROWS = {

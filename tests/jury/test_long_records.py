@@ -14,14 +14,11 @@ VOTES = {
 }
 
 
-def test_one_record_per_verdict(logs, said):
+def test_one_record_per_verdict_of_two_labels_or_more(logs, said, tmp_path):
     path = logs / "judgepanel-0.1.jsonl"
     assert said(path) == VOTES
     assert read_jury(path).classes == ("clean", "faulty")
     assert read_jury(path, coding=("faulty", "clean")).classes == ("faulty", "clean")
-
-
-def test_more_than_two_labels_are_classes(tmp_path):
     path = tmp_path / "panel.csv"
     path.write_text("task,grader,verdict\na,x,good\na,y,fair\nb,x,poor\nb,y,poor\n")
     assert read_jury(path).classes == ("fair", "good", "poor")
@@ -41,13 +38,6 @@ def test_gold_and_systems_come_along(tmp_path):
     assert jury.items.tolist() == ["one / q", "two / q"]
     assert jury.systems == {"one / q": "one", "two / q": "two"}
     assert jury.gold == {"one / q": "pass"}
-
-
-def test_names_are_required(refuse):
-    assert "the name of an item" in refuse('{"item": null, "judge": "x", "label": 1}')
-    assert "the name of a judge" in refuse('{"item": "Xylophon7", "judge": "", "label": 1}')
-    assert "the name of a judge" in refuse('{"item": 1, "judge": "x", "label": 1}\n{"item": 2}')
-    assert "neither text nor a number" in refuse('{"item": ["Xylophon7"], "judge": 1, "label": 1}')
 
 
 def test_lists_of_annotators_and_labels_are_pairs(tmp_path, said):
@@ -147,17 +137,18 @@ def test_names_that_look_the_same_and_missing_systems_are_said(tmp_path):
         read_preferences(path)
 
 
-def test_two_labels_in_one_record_must_be_chosen(refuse):
+def test_two_labels_or_items_in_one_record_must_be_chosen(refuse):
     for other in ("verdict", "Label"):
         line = f'{{"item": 1, "judge": "x", "label": "good", "{other}": "bad"}}'
         assert "choose one of them" in refuse(line)
     line = '{"item": 1, "judge": "x", "rating": 1, "score": 5}'
     assert refuse(line).endswith("pass score='score', or score='rating'")
-
-
-def test_two_items_in_one_record_must_be_chosen(refuse):
     line = '{"item": 1, "Item": 2, "judge": "x", "label": "good"}'
     assert "both 'item' and 'Item'; rename one" in refuse(line)
+    assert "the name of an item" in refuse('{"item": null, "judge": "x", "label": 1}')
+    assert "the name of a judge" in refuse('{"item": "Xylophon7", "judge": "", "label": 1}')
+    assert "the name of a judge" in refuse('{"item": 1, "judge": "x", "label": 1}\n{"item": 2}')
+    assert "neither text nor a number" in refuse('{"item": ["Xylophon7"], "judge": 1, "label": 1}')
 
 
 def test_what_is_not_named_is_found_by_its_usual_name(tmp_path, refuse):

@@ -24,12 +24,9 @@ def write_lines(path, records):
     return path
 
 
-def test_assertions_are_judges(logs, said):
+def test_assertions_are_judges_whatever_the_form_of_the_file(logs, said, results, tmp_path):
     assert said(logs / "promptfoo-results-v3.json") == VOTES
     assert set(read_jury(logs / "promptfoo-results-v3.json").systems.values()) == {"mini"}
-
-
-def test_lines_and_a_summary_say_the_same(results, said, tmp_path):
     assert said(write_lines(tmp_path / "results.jsonl", results)) == VOTES
     (tmp_path / "summary.json").write_text(json.dumps({"version": 3, "results": results}))
     assert said(tmp_path / "summary.json") == VOTES

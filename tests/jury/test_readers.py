@@ -137,15 +137,14 @@ def test_one_of_several_questions_or_options_is_declared(tasks, refuse, tmp_path
         assert "no" in refuse(json.dumps(tasks), question=question)
 
 
-def test_a_class_that_only_gold_names_is_a_class(tasks, tmp_path):
+def test_two_gold_labels_are_refused_and_a_class_that_only_gold_names_is_a_class(
+    tasks, tmp_path, refuse
+):
     tasks[0]["annotations"][2]["result"][0]["value"]["choices"] = ["fair"]
     (tmp_path / "tasks.json").write_text(json.dumps(tasks))
     jury = read_jury(tmp_path / "tasks.json")
     assert jury.classes == ("bad", "fair", "good")
     assert jury.gold == {"1": "fair"}
-
-
-def test_two_gold_labels_of_an_item_are_refused(refuse):
     two = [{"id": 1, "data": {}, "annotations": [gold_label("good"), gold_label("bad")]}]
     assert "two different gold labels" in refuse(json.dumps(two))
 
@@ -268,13 +267,10 @@ def test_data_sets_of_rankings_are_not_one(logs, tmp_path):
     assert set(read_preferences(tmp_path).questions.tolist()) == {0, 1, 2, 3}
 
 
-def test_values_are_labels_where_there_is_no_score(tmp_path, said):
+def test_values_are_labels_or_scores_that_need_a_cut(tmp_path, said, refuse):
     path = tmp_path / "feedback.jsonl"
     path.write_text('{"run_id": 1, "key": "tone", "score": null, "value": "warm"}\n' * 1)
     assert said(path, coding=("cold", "warm")) == {("1", "tone"): "warm"}
-
-
-def test_scores_need_a_cut(refuse, tmp_path, said):
     line = '{"run_id": "Xylophon7", "key": "strict", "score": 0.7}'
     told = refuse(line)
     assert "scores on a scale, seen from 0.7 to 0.7" in told
@@ -284,16 +280,13 @@ def test_scores_need_a_cut(refuse, tmp_path, said):
     assert list(said(path, cut=0.5).values()) == ["pass"]
 
 
-def test_answers_to_one_example_and_corrections_and_failures(logs):
+def test_answers_to_one_example_and_errors_beside_the_score(logs, tmp_path):
     with pytest.warns(VotesWarning, match="the evaluator failed"):
         jury = read_jury(logs / "langsmith-feedback-0.14.jsonl")
     experiments = [f"00000000-0000-0000-0000-0000000000{x}" for x in ("0a", "14")]
     assert jury.items.tolist() == [f"{x} / ex-1" for x in experiments]
     assert len(set(jury.questions.values())) == 1
     assert jury.gold == {f"{experiments[0]} / ex-1": "fail"}
-
-
-def test_an_error_beside_the_score_is_a_failure(logs, tmp_path):
     feedback = (logs / "langsmith-feedback-v1.jsonl").read_text().splitlines()
     failed = {**json.loads(feedback[0]), "error": True}
     (tmp_path / "feedback.jsonl").write_text("\n".join([json.dumps(failed), *feedback[1:]]))

@@ -14,7 +14,7 @@ def collect(*rows, cut=None, coding="auto"):
     return panel.finish(coding, "inspect, long")
 
 
-def test_verdicts_become_votes_whatever_their_order():
+def test_verdicts_become_votes_whose_repr_names_no_item():
     rows = [("b", "x", True), ("a", "y", 0), ("a", "x", "pass"), ("c", "x", None)]
     one, other = collect(*rows), collect(*rows[::-1])
     assert isinstance(one, Jury)
@@ -23,6 +23,13 @@ def test_verdicts_become_votes_whatever_their_order():
     assert np.array_equal(one.values, [[1, -1], [1, 0], [0, 0]])
     assert np.array_equal(one.values, other.values)
     assert one.source == "inspect, long"
+    assert "Smith" not in repr(collect(("Smith", "x", 1), ("Smith", None, 0)))
+    jury = collect(("a", "x", 1, "s"), ("b", "x", 0, "s"), ("b", None, 0, "s"))
+    taken = jury.take_items([1])
+    assert taken.items.tolist() == ["b"]
+    assert taken.gold["b"] == "fail"
+    assert taken.systems["b"] == "s"
+    assert collect(("a", "x", 1), ("b", None, 1)).gold == {}
 
 
 def test_checks_count_what_passed():
@@ -32,34 +39,22 @@ def test_checks_count_what_passed():
     assert panel.checks == {"x": (4, 11)}
 
 
-def test_a_repr_names_no_item():
-    assert "Smith" not in repr(collect(("Smith", "x", 1), ("Smith", None, 0)))
-
-
-def test_taking_items_keeps_gold_and_systems_by_name():
-    jury = collect(("a", "x", 1, "s"), ("b", "x", 0, "s"), ("b", None, 0, "s"))
-    taken = jury.take_items([1])
-    assert taken.items.tolist() == ["b"]
-    assert taken.gold["b"] == "fail"
-    assert taken.systems["b"] == "s"
-
-
-def test_gold_of_items_without_verdicts_is_left_out():
-    assert collect(("a", "x", 1), ("b", None, 1)).gold == {}
-
-
-def test_a_repeated_verdict_counts_once_and_a_contradiction_is_refused():
+def test_contradictions_and_colliding_names_are_refused():
     with pytest.warns(VotesWarning, match="1 row repeats a vote"):
         collect(("a", "x", 1), ("a", "x", 1))
     with pytest.raises(VotesError, match="different votes of one voter"):
         collect(("a", "x", 1), ("a", "x", 0))
-
-
-def test_free_text_and_colliding_names_are_refused():
     with pytest.raises(VotesError, match="free text"):
         collect(*(("a", "x", f"because {i}") for i in range(300)))
     with pytest.raises(VotesError, match="same name"):
         collect(("a", "x", 1, "s"), ("s / a", "x", 1))
+    for verdict in (
+        Verdict("\ud83d", "j", 1),
+        Verdict("a", "\ud83d", 1),
+        Verdict("a", "j", "\ud83d"),
+    ):
+        with pytest.raises(VotesError, match="half characters"):
+            Panel().add(verdict)
 
 
 @pytest.mark.parametrize("name", [None, True, [], {}, float("nan"), "", "  ", "a\0b"])
@@ -73,13 +68,3 @@ def test_a_panel_beyond_the_memory_limit_is_refused(monkeypatch):
     monkeypatch.setattr(verdicts, "VERDICT_BYTES", 1 << 12)
     with limit_memory("70MB"), pytest.raises(VotesError, match="more than the limit"):
         collect(*((i, "x", 1) for i in range(verdicts.CHECKED)))
-
-
-def test_half_characters_are_refused():
-    for verdict in (
-        Verdict("\ud83d", "j", 1),
-        Verdict("a", "\ud83d", 1),
-        Verdict("a", "j", "\ud83d"),
-    ):
-        with pytest.raises(VotesError, match="half characters"):
-            Panel().add(verdict)

@@ -96,6 +96,10 @@ def test_a_folder_that_others_can_write_is_not_used(asked, tmp_path):
     assert asked(tmp_path) is None
     folder.chmod(0o770)
     assert asked(tmp_path) is None
+
+
+@POSIX
+def test_a_link_or_a_folder_below_one_that_others_can_write_is_not_used(asked, tmp_path):
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)

@@ -90,7 +90,7 @@ def write_days(folder):
     return [folder / name for name in ("one.csv", "two.csv", "three.parquet")]
 
 
-def test_several_files_are_joined_by_names_or_refused(tmp_path):
+def test_several_files_are_joined_by_names_or_refused_and_need_items(tmp_path):
     votes = read_votes(write_days(tmp_path))
     assert votes.items.tolist() == ["x1", "x2", "x3"]
     assert votes.voters.tolist() == ["ann", "bob", "cem"]
@@ -101,9 +101,6 @@ def test_several_files_are_joined_by_names_or_refused(tmp_path):
         read_votes(files)
     assert read_votes(files, duplicates="last").values[0].tolist() == [-1, 1, -1]
     assert read_votes(files, duplicates="first").values[0].tolist() == [-1, -1, -1]
-
-
-def test_rows_without_items_cannot_be_joined(tmp_path):
     files = write_days(tmp_path)
     files[1].write_text("bob,cem\n1,0\n")
     with pytest.raises(VotesError, match=r"two.csv has no column of items"):
