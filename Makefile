@@ -73,10 +73,10 @@ test-min:
 		--constraint constraints-min.txt --editable ".[report,datasets]" \
 		pytest pytest-timeout pytest-xdist hypothesis polars
 	.venv-min/bin/python -m pytest --numprocesses 2 tests/hostile tests/kernels tests/report \
-		tests/cli/test_fit.py tests/cli/test_compare.py tests/cli/test_predict.py \
+		tests/cli/test_fit.py tests/cli/test_compare.py tests/cli/test_model_commands.py \
 		tests/votes/test_votes.py tests/votes/test_coding.py tests/test_storage.py tests/aggregators/test_identifiability.py \
 		tests/test_degenerate.py tests/test_determinism.py tests/test_estimator.py \
-		tests/paper/test_neighborhood.py tests/test_selection.py tests/paper/test_ising.py tests/paper/test_em.py
+		tests/paper/test_neighborhood.py tests/paper/test_experts.py tests/paper/test_ising.py tests/paper/test_em.py
 
 # ten minutes of coverage-guided fuzzing of the readers
 fuzz: .venv/.test

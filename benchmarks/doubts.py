@@ -4,12 +4,12 @@
     python benchmarks/doubts.py --seeds 0,1,2 --out x.json
 
 Cases are left out to make the disease rarer, and patients to make the cohort smaller. Seeds 0 to 4
-were used to choose the constants of `unelisa.ehr.cautions` and `MISSED`; the default seeds
-were not. A row is one share of cases, one number of patients and one set of anchors: means over the
-seeds, how many fits were called reliable, and in how many the 95 % intervals hold.
+and 100 to 309 were used to choose the constants of `unelisa.ehr`; the default seeds were not. A row
+is one share of cases, one number of patients and one set of anchors: means over the seeds, how many
+fits were called reliable, and in how many the 95 % intervals hold.
 
-A second table shows small probabilities on both simulators of `studies/rules`, with and without the
-allowance for cases whom the anchors do not show; its constant was chosen on their seeds 200 to 202.
+A second table shows small probabilities on the simulators of `studies/rules`, with and without the
+allowance for cases whom the anchors do not show.
 """
 
 import argparse
@@ -30,7 +30,7 @@ ANCHORS = [[CODE, CONCEPT], [CODE], [CONCEPT], [CODE, "NLP:pregnancy"]]
 COHORTS = [(0.225, 10_000), (0.05, 10_000), (0.02, 10_000), (0.01, 10_000), (0.002, 20_000)]
 COHORTS += [(0.225, 400), (0.225, 100)]
 LOW = (0.01, 0.05)  # where P(case) is small, but not negligible
-WORLDS, WORLD_SIZE = range(5), 20_000  # seeds of the rules' simulators, and their patients
+WORLDS, WORLD_SIZE = range(710, 715), 20_000  # seeds of the rules' simulators, and their patients
 
 
 def take(drawn, share: float, n: int, seed: int) -> tuple:
@@ -147,7 +147,7 @@ def show_worlds(row: dict) -> str:
 def main() -> None:
     """Run every cohort and set of anchors."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--seeds", default="100,101,102,103,104")
+    parser.add_argument("--seeds", default="710,711,712,713,714")
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     seeds = [int(seed) for seed in options.seeds.split(",")]

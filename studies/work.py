@@ -319,7 +319,7 @@ def rules(
     seeds: Seeds = None,
     patients: Annotated[int, typer.Option(min=1000, help="Patients of a world.")] = PATIENTS,
 ) -> Collect:
-    """Judge rules of two simulated diseases, and compare with the truth."""
+    """Judge rules of three simulated diseases, and compare with the truth."""
     choose("--part", part, PARTS)
     places = [
         Place(part, simulator, prevalence, seed)

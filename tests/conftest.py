@@ -62,6 +62,21 @@ def crowd() -> tuple[Votes, np.ndarray]:
     return Votes.of(values), truth
 
 
+@pytest.fixture
+def refused(run) -> Callable[..., str]:
+    """Call the command line, expect exit code 2 and one sentence, and return the sentence."""
+
+    def call(*arguments: object) -> str:
+        result = run(*arguments)
+        assert result.exit_code == 2, result.output
+        assert result.stderr.startswith("Error: ")
+        assert result.stderr.count("\n") == 1
+        assert "Traceback" not in result.output
+        return result.stderr.strip()
+
+    return call
+
+
 def read_truth(path: Path) -> dict[str, int]:
     """Item -> -1 / +1 of a truth file."""
     opener = gzip.open if path.suffix == ".gz" else open

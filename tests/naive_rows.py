@@ -25,19 +25,18 @@ def point_of(votes, batch, q):
     return design, design @ np.append(batch.theta[place], batch.intercepts[q])
 
 
-def counted_of(votes, s, weights=None):
-    """w_i f_is^2 per item."""
-    weighted = weights is not None and weights.size
-    return votes[:, s].astype(float) ** 2 * (weights if weighted else 1.0)
+def counted_of(votes, s):
+    """f_is^2 per item."""
+    return votes[:, s].astype(float) ** 2
 
 
-def square_of(votes, batch, q, weights=None, floor=0.0):
+def square_of(votes, batch, q, floor=0.0):
     """The summed curvature of regression q over the items, of its members and 1."""
     design, z = point_of(votes, batch, q)
     s = batch.voters[q]
     wrong = votes[:, s] * z < 0
     curvature = np.maximum(1 - np.tanh(z) ** 2, np.where(wrong, floor, 0.0))
-    return design.T @ ((counted_of(votes, s, weights) * curvature)[:, None] * design)
+    return design.T @ ((counted_of(votes, s) * curvature)[:, None] * design)
 
 
 def assert_square(flat, expected, **tolerance):
@@ -48,11 +47,11 @@ def assert_square(flat, expected, **tolerance):
     assert np.allclose(found[:, n], expected[:, n], **tolerance)
 
 
-def all_scores_of(votes, batch, weights=None):
+def all_scores_of(votes, batch):
     """sum_i r_i f_it, regressions x voters."""
     return np.array(
         [
-            naive_solver.residuals(votes, s, point_of(votes, batch, q)[1], weights) @ votes
+            naive_solver.residuals(votes, s, point_of(votes, batch, q)[1]) @ votes
             for q, s in enumerate(batch.voters)
         ]
     )

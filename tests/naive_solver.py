@@ -8,10 +8,9 @@ from unelisa.paper.solvers import L1Problem, L1Solution, optimality
 from unelisa.paper.solvers.base import design_voters, scores, warn_missed
 
 
-def agreements(votes, weights=None):
+def agreements(votes):
     votes = votes.astype(float)
-    weights = np.ones(len(votes)) if weights is None else weights
-    return votes.T @ (weights[:, None] * votes)
+    return votes.T @ votes
 
 
 def design(votes, members):
@@ -19,16 +18,14 @@ def design(votes, members):
     return np.column_stack([votes[:, members].astype(float), np.ones(len(votes))])
 
 
-def residuals(votes, s, logits, weights=None):
-    weights = np.ones(len(votes)) if weights is None else weights
+def residuals(votes, s, logits):
     own = votes[:, s].astype(float)
-    return weights * (own - own**2 * np.tanh(logits))
+    return own - own**2 * np.tanh(logits)
 
 
-def loss(votes, s, logits, weights=None):
-    weights = np.ones(len(votes)) if weights is None else weights
+def loss(votes, s, logits):
     own = votes[:, s].astype(float)
-    return np.sum(weights * (own != 0) * np.logaddexp(0.0, -2.0 * own * logits))
+    return np.sum((own != 0) * np.logaddexp(0.0, -2.0 * own * logits))
 
 
 def lasso_step(hessian, score, theta, limits, n_steps=200_000):
@@ -88,10 +85,9 @@ class ProximalGradient:
 def _steps(problem):
     """Return 1 / the largest curvature per voter, which is that at z = 0, where 1 - tanh^2 = 1."""
     votes = problem.votes.astype(np.float64)
-    weights = np.ones(len(votes)) if problem.item_weights is None else problem.item_weights
     columns = np.column_stack([votes, np.ones(len(votes))])
-    largest = float(np.linalg.eigvalsh(columns.T @ (weights[:, None] * columns))[-1])
-    return (weights @ np.abs(votes))[:, None] / (largest if largest > 0 else 1.0)
+    largest = float(np.linalg.eigvalsh(columns.T @ columns)[-1])
+    return np.abs(votes).sum(axis=0)[:, None] / (largest if largest > 0 else 1.0)
 
 
 def ebic_path(problem, gamma, n_penalties, ratio):
@@ -178,14 +174,8 @@ def hard_votes(kind, rng, n_voters=6):
     return np.asfortranarray(votes.astype(np.int8))
 
 
-def hard_problem(kind, seed, weighted=False, intercept=True):
-    """A problem of the stated kind, with item weights or without intercepts if asked."""
+def hard_problem(kind, seed, intercept=True):
+    """A problem of the stated kind, without intercepts if asked."""
     rng = np.random.default_rng(seed)
     votes = hard_votes(kind, rng)
-    n_items, n_voters = votes.shape
-    return L1Problem(
-        votes,
-        rng.uniform(0.03, 0.2, n_voters),
-        fit_intercept=intercept,
-        item_weights=rng.choice([0.0, 0.5, 1.0, 3.0], n_items) if weighted else None,
-    )
+    return L1Problem(votes, rng.uniform(0.03, 0.2, votes.shape[1]), fit_intercept=intercept)

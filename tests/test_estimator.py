@@ -13,14 +13,11 @@ from unelisa.votes import Votes
 FRAME = pd.DataFrame({"ann": [1, 0, 1], "bob": [1, 0, 0], "eve": [0, 0, 1]})
 
 
-def test_an_absent_voter_has_abstained_and_an_unknown_one_is_left_out():
+def test_names_absent_or_like_made_up_ones_are_matched():
     model = MajorityVote().fit(FRAME)
     assert model.decision_function(FRAME[["ann", "bob"]]) == pytest.approx([1, -1, 0])
     with pytest.warns(VotesWarning, match="unknown to the model"):
         model.predict(FRAME.assign(new=1))
-
-
-def test_names_like_the_made_up_ones_are_names_all_the_same():
     frame = FRAME.rename(columns={"ann": "v0", "bob": "v1", "eve": "v2"})
     model = MajorityVote().fit(frame)
     model.weights_ = np.array([3.0, 1.0, 0.5])
@@ -48,7 +45,7 @@ def test_voters_without_names_are_matched_by_position_in_every_fit_anew():
     assert not hasattr(model, "feature_names_in_")
 
 
-def test_raw_tables_are_read_as_in_fit_even_with_one_label_left():
+def test_models_of_raw_codes_read_them_alike():
     model = MajorityVote().fit(FRAME.to_numpy())
     assert model.classes_.tolist() == [0, 1]
     assert model.predict(np.zeros((1, 3))).tolist() == [0]
@@ -56,6 +53,10 @@ def test_raw_tables_are_read_as_in_fit_even_with_one_label_left():
     codes = np.array([[1, -1, 0], [-1, 1, 1], [1, 1, -1]])
     signs = MajorityVote().fit(Votes.of(codes, coding="pm1"))
     assert signs.decision_function(np.array([[0, 1, 1]])) == pytest.approx([1.0])
+    codes = np.array([[1, 0, 0], [0, 0, 1], [1, 1, 0], [0, 0, 0]])
+    model = MajorityVote().fit(codes)
+    with pytest.raises(VotesError, match="if -1 means abstained, pass Votes.of"):
+        model.predict(-codes)
 
 
 @pytest.mark.parametrize(
@@ -84,13 +85,6 @@ def test_a_model_of_snorkels_codes_reads_raw_ones_alike(tmp_path):
     again = load(tmp_path / "model.npz")
     assert again.coding_ == "snorkel"
     assert again.predict(codes).tolist() == model.predict(codes).tolist()
-
-
-def test_a_model_of_0_and_1_does_not_guess_what_minus_1_means():
-    codes = np.array([[1, 0, 0], [0, 0, 1], [1, 1, 0], [0, 0, 0]])
-    model = MajorityVote().fit(codes)
-    with pytest.raises(VotesError, match="if -1 means abstained, pass Votes.of"):
-        model.predict(-codes)
 
 
 def state_of(model):

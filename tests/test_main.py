@@ -20,14 +20,9 @@ KERNEL_SECONDS = 6  # of processor time, by which imports and compilation are ov
 
 def _start(*arguments, **more):
     environment = {**os.environ, "PYTHONPATH": str(SOURCE), "COLUMNS": "80"}
-    return subprocess.Popen(
-        [sys.executable, "-m", "unelisa", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-        **more,
-    )
+    usual = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    command = [sys.executable, "-m", "unelisa", *map(str, arguments)]
+    return subprocess.Popen(command, **{**usual, "env": environment, **more})
 
 
 def _listen(process):
@@ -70,9 +65,9 @@ def test_a_full_disk_leaves_nothing_behind(votes, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["votes.csv"]
 
 
-def _interrupt_while(running, *arguments):
+def _interrupt_while(running, *arguments, **more):
     """Start a command, press Ctrl-C once `running(process)`, and return code and stderr."""
-    process = _start(*arguments)
+    process = _start(*arguments, **more)
     while not running(process) and process.poll() is None:
         time.sleep(0.005)
     process.send_signal(signal.SIGINT)
@@ -128,28 +123,18 @@ def test_ctrl_c_during_the_imports_gives_a_line(library, written, tmp_path):
     )
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{SOURCE}"}
     (tmp_path / "votes.csv").write_text("item,a,b\n1,yes,no\n2,no,no\n")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "unelisa", "fit", tmp_path / "votes.csv"],
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
+    code, err = _interrupt_while(
+        lambda _: (tmp_path / "importing").exists(), "fit", tmp_path / "votes.csv", env=environment
     )
-    while not (tmp_path / "importing").exists() and process.poll() is None:
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    _, err = _listen(process)
-    assert process.returncode == 130
+    assert code == 130
     assert re.fullmatch(r"Error: interrupted: [a-z ]+ was written\n", err)
 
 
 def test_an_interrupted_run_exits_with_130_and_leaves_no_file(tmp_path):
     folder = tmp_path / "demo"
-    process = _start("demo", "--out", folder)
-    while not folder.exists() and process.poll() is None:  # the first thing that the demo does
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    _, err = _listen(process)
-    assert process.returncode == 130
+    # the folder is the first thing that the demo makes
+    code, err = _interrupt_while(lambda _: folder.exists(), "demo", "--out", folder)
+    assert code == 130
     assert err == "Error: interrupted: no further file was written\n"
     assert list(folder.iterdir()) == []
 
@@ -171,12 +156,7 @@ def _on_terminal(*arguments):
     """Return what a command shows on a terminal."""
     ours, theirs = os.openpty()
     environment = {**os.environ, "PYTHONPATH": str(SOURCE), "NO_COLOR": "1", "TERM": "xterm"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "unelisa", *map(str, arguments)],
-        stdout=theirs,
-        stderr=subprocess.DEVNULL,
-        env=environment,
-    )
+    process = _start(*arguments, stdout=theirs, stderr=subprocess.DEVNULL, env=environment)
     os.close(theirs)
     shown = b""
     with open(ours, "rb", buffering=0) as terminal:  # noqa: PTH123
@@ -238,49 +218,30 @@ def test_a_closed_stream_harms_no_file(stream, votes, tmp_path):
     """`>&-`: the first file that is opened would get its number, and all that is printed."""
     labels = tmp_path / "labels.csv"
     arguments = ("--method", "majority-vote", "--out", labels, "--save", tmp_path / "model.npz")
-    done = subprocess.run(
-        [sys.executable, "-m", "unelisa", "fit", str(votes), *map(str, arguments)],
-        preexec_fn=lambda: os.close(stream),
-        env={**os.environ, "PYTHONPATH": str(SOURCE)},
-        check=False,
-    )
-    assert done.returncode == 0
+    assert _run("fit", votes, *arguments, preexec_fn=lambda: os.close(stream))[0] == 0
     assert labels.read_text().startswith("item,label,probability")
     assert labels.read_text().count("\n") == 3001
 
 
-def test_labels_for_a_closed_stdout_are_an_error(votes, tmp_path):
-    model = tmp_path / "model.npz"
-    assert _run("fit", votes, "--method", "majority-vote", "--save", model)[0] == 0
-    done = subprocess.run(
-        [sys.executable, "-m", "unelisa", "predict", str(model), str(votes)],
-        preexec_fn=lambda: os.close(1),
-        env={**os.environ, "PYTHONPATH": str(SOURCE)},
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert done.stderr == "Error: cannot write stdout: it is closed\n"
+@pytest.fixture
+def model(votes, tmp_path):
+    path = tmp_path / "model.npz"
+    assert _run("fit", votes, "--method", "majority-vote", "--save", path)[0] == 0
+    return path
+
+
+def test_labels_for_a_closed_stdout_are_an_error(votes, model):
+    code, _, err = _run("predict", model, votes, preexec_fn=lambda: os.close(1))
+    assert (code, err) == (2, "Error: cannot write stdout: it is closed\n")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
 @pytest.mark.parametrize("command", ["fit", "predict"])
-def test_a_full_stdout_is_an_error(command, votes, tmp_path):
-    model = tmp_path / "model.npz"
-    assert _run("fit", votes, "--method", "majority-vote", "--save", model)[0] == 0
+def test_a_full_stdout_is_an_error(command, votes, model):
     arguments = (votes, "--method", "majority-vote") if command == "fit" else (model, votes)
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "unelisa", command, *map(str, arguments)],
-            env={**os.environ, "PYTHONPATH": str(SOURCE)},
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
-    assert done.returncode == 2
-    assert done.stderr == "Error: cannot write stdout: No space left on device\n"
+        code, _, err = _run(command, *arguments, stdout=full)
+    assert (code, err) == (2, "Error: cannot write stdout: No space left on device\n")
 
 
 def test_a_full_disk_leaves_nothing_of_simulated_records(tmp_path):

@@ -10,23 +10,12 @@ from unelisa.memory import LEAST, limit_memory, memory_limit, read_size, refuse_
 from unelisa.votes import Votes
 
 
-def test_sizes_are_read():
+def test_sizes_are_read_and_the_nearest_limit_counts(monkeypatch):
     assert read_size("2.5GB") == 2_500_000_000
     assert read_size(" 10 kb ") == 10_000
     for nonsense in ("much", "-3MB", "0", "5 apples"):
         with pytest.raises(VotesError, match="500MB"):
             read_size(nonsense)
-
-
-@pytest.mark.filterwarnings("ignore::unelisa.errors.VotesWarning")
-@pytest.mark.parametrize("method", ["unelisa", "spectral-meta-learner"])
-def test_pairs_of_more_voters_than_a_machine_holds_are_refused_in_a_sentence(method):
-    votes = np.random.default_rng(0).choice(np.array([-1, 1], dtype=np.int8), (3, 300_000))
-    with pytest.raises(ModelError, match=r"pairs of voters, and those of \d{3},\d{3} need about"):
-        AGGREGATORS[method]().fit(Votes.of(votes))
-
-
-def test_the_nearest_limit_counts(monkeypatch):
     monkeypatch.delenv("UNELISA_MEMORY", raising=False)
     assert memory_limit() == 10**9
     monkeypatch.setenv("UNELISA_MEMORY", "3GB")
@@ -38,6 +27,14 @@ def test_the_nearest_limit_counts(monkeypatch):
             assert memory_limit() == 5
         assert memory_limit() == 2 * 10**9
     assert memory_limit() == 3 * 10**9
+
+
+@pytest.mark.filterwarnings("ignore::unelisa.errors.VotesWarning")
+@pytest.mark.parametrize("method", ["unelisa", "spectral-meta-learner"])
+def test_pairs_of_more_voters_than_a_machine_holds_are_refused_in_a_sentence(method):
+    votes = np.random.default_rng(0).choice(np.array([-1, 1], dtype=np.int8), (3, 300_000))
+    with pytest.raises(ModelError, match=r"pairs of voters, and those of \d{3},\d{3} need about"):
+        AGGREGATORS[method]().fit(Votes.of(votes))
 
 
 def test_what_needs_more_is_refused_with_what_to_do():

@@ -27,9 +27,7 @@ def test_a_file_appears_when_the_block_ends(tmp_path):
         pytest.fail("the block must not start")
 
 
-def test_after_an_error_the_old_file_stands_and_nothing_else(tmp_path):
-    target = tmp_path / "out.csv"
-    target.write_text("old")
+def test_after_an_error_the_old_file_stands_and_nothing_else(target, tmp_path):
     with pytest.raises(RuntimeError), whole_file(target) as draft:
         draft.write_text("half")
         raise RuntimeError
@@ -56,20 +54,19 @@ def test_permissions_follow_the_umask(tmp_path):
 
 
 @pytest.fixture
-def replace_file():
-    """Write a file anew."""
+def target(tmp_path):
+    path = tmp_path / "out.csv"
+    path.write_text("old")
+    return path
 
-    def write(path):
-        with whole_file(path) as draft:
-            draft.write_text("new")
 
-    return write
+def replace_file(path):
+    with whole_file(path) as draft:
+        draft.write_text("new")
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o755])
-def test_a_file_that_is_replaced_keeps_its_mode(mode, replace_file, tmp_path):
-    target = tmp_path / "out.csv"
-    target.write_text("old")
+def test_a_file_that_is_replaced_keeps_its_mode(mode, target):
     target.chmod(mode)
     replace_file(target)
     assert target.read_text() == "new"
@@ -77,22 +74,18 @@ def test_a_file_that_is_replaced_keeps_its_mode(mode, replace_file, tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_a_file_that_is_replaced_keeps_its_owner_and_group(replace_file, tmp_path):
-    target = tmp_path / "out.csv"
-    target.write_text("old")
+def test_a_file_that_is_replaced_keeps_its_owner_and_group(target):
     os.chown(target, 12_345, 23_456)
     replace_file(target)
     assert (target.stat().st_uid, target.stat().st_gid) == (12_345, 23_456)
 
 
-def test_another_group_gets_no_access(replace_file, monkeypatch, tmp_path):
+def test_another_group_gets_no_access(target, monkeypatch):
     """Where the old group cannot be kept, its rights must not pass to the writer's own group."""
 
     def refuse(*_):
         raise PermissionError
 
-    target = tmp_path / "out.csv"
-    target.write_text("old")
     if os.geteuid() == 0:
         os.chown(target, 12_345, 23_456)
     else:
@@ -110,9 +103,7 @@ def _set_access_list(path):
     os.setxattr(path, ACL, struct.pack("<I", 2) + packed)
 
 
-def test_a_file_that_is_replaced_keeps_its_access_list(replace_file, tmp_path):
-    target = tmp_path / "out.csv"
-    target.write_text("old")
+def test_a_file_that_is_replaced_keeps_its_access_list(target):
     try:
         _set_access_list(target)
     except (OSError, AttributeError):
@@ -122,9 +113,7 @@ def test_a_file_that_is_replaced_keeps_its_access_list(replace_file, tmp_path):
     assert os.getxattr(target, ACL) == before
 
 
-def test_a_read_only_file_is_refused_even_to_root(replace_file, tmp_path):
-    target = tmp_path / "out.csv"
-    target.write_text("old")
+def test_a_read_only_file_is_refused_even_to_root(target, tmp_path):
     target.chmod(0o444)
     with pytest.raises(PermissionError, match="read-only"):
         replace_file(target)
@@ -132,7 +121,7 @@ def test_a_read_only_file_is_refused_even_to_root(replace_file, tmp_path):
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_a_link_is_followed_and_stays(replace_file, tmp_path):
+def test_a_link_is_followed_and_stays(tmp_path):
     (tmp_path / "data").mkdir()
     target, link = tmp_path / "data" / "labels.csv", tmp_path / "out.csv"
     target.write_text("old")

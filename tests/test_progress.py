@@ -12,7 +12,7 @@ from rich.console import Console
 
 import unelisa as ue
 from unelisa import progress
-from unelisa.progress import another, each, show_fit, show_fits_in, show_progress, until
+from unelisa.progress import each, show_fit, show_fits_in, show_progress, until
 from unelisa.simulation.designs import simulate_classes
 
 
@@ -70,8 +70,8 @@ def fit_steps() -> None:
             for _ in each("ab"):
                 pass
         with until(0.8):
-            for _ in range(3):
-                with another():
+            for share in (0.2, 0.36, 0.488):
+                with until(share):
                     pass
         with until(0.9):
             fit_within()

@@ -79,16 +79,13 @@ def test_what_differs_is_named(field, value, classes):
         check_parts(crowd(**{**right(classes), field: value}))
 
 
-def test_sizes_hold_in_parts_and_are_their_own_among_equals(classes):
+def test_sizes_rules_and_lines_hold_in_parts(classes):
     crowd, ties = classes
     beyond = [ties(np.array([3]), np.ones(1))]
     unequal = [ties(np.array([1]), np.ones(2))]
     for wrong in (beyond, unequal):
         with pytest.raises(ModelError, match=r"holds Ties\.(first|weights)"):
             check_parts(crowd(**{**right(classes), "ties": wrong}))
-
-
-def test_rules_lines_and_what_is_missing(classes):
     crowd, _ = classes
     with pytest.raises(ModelError, match="parts do not fit each other"):
         check_parts(crowd(**{**right(classes), "note": "wrong"}))

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 VARIABLE = "UNELISA_PROGRESS"
 PATIENCE = 1.0  # seconds before a fit shows anything
-PACE = 0.2  # share that each of an unknown number of rounds takes of what is left of its stage
 Thing = TypeVar("Thing")
 Show = Callable[[int], None]  # takes the percentage
 
@@ -162,14 +161,6 @@ def each(things: Sequence[Thing]) -> Iterator[Thing]:
     for k, thing in enumerate(things, 1):
         with until(k / len(things)):
             yield thing
-
-
-def another() -> AbstractContextManager[None]:
-    """Count the work of a block as one of an unknown number of rounds of the present stage."""
-    work = _work.get()
-    if work is None:
-        return nullcontext()
-    return work.staying_below(work.done + PACE * (work.stage[1] - work.done))
 
 
 def _open_display(doing: str, shown: ExitStack) -> Show | None:

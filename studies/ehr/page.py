@@ -28,8 +28,8 @@ _INTRODUCTION = """# Phenotyping, measured
 
 Table 5.4 of the paper on available data: a simulated datamart of rheumatoid arthritis with the
 paper's dimensions, and the public example `ehr_phecap`. The paper's own records are private. Seeds
-0 to 4 of the simulation were used in development, {seeds} were not. These commands, run in a clone,
-write this page; an interrupted run continues where it stopped:
+0 to 4 and 100 to 309 of the simulation were used in development; {seeds} were not. These
+commands, run in a clone, write this page; an interrupted run continues where it stopped:
 
 ```
 unelisa reproduce ehr --seeds {seeds} --out docs
@@ -71,10 +71,12 @@ the votes of the reviewed charts. The names are in the archive."""
 _RARE = """## A rare phenotype
 
 {cohorts} cohorts of {patients:,} patients with {percent:.0f} % cases, drawn from each simulated
-datamart. *Given* is the prevalence passed to `Phenotyper`. *Within* counts the cohorts whose
-estimate is off by a factor of at most 1.5. *Covered* counts the cohorts whose interval contains the
-true PPV: the estimate is the model's own and too high here, and its interval allows for an error
-that the anchors share. [Rules and labels, judged](rules.md) has more diseases and prevalences."""
+datamart. *Given* is the prevalence passed to `Phenotyper`; it is taken as true within a factor of
+1.5 and narrows the interval of the PPV, so that one that is off by a factor of three misleads both.
+*Within* counts the cohorts whose estimate is off by a factor of at most 1.5. *Covered* counts the
+cohorts whose interval contains the true PPV: without charts the estimate is the model's own and too
+high here, and its interval allows for an error that the anchors share.
+[Rules and labels, judged](rules.md) has more diseases and prevalences."""
 _SHOWN = {"auc": "AUC", "ppv": "PPV", "npv": "NPV"}
 
 

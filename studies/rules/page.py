@@ -38,7 +38,7 @@ Mean absolute error of the estimates, the share of their intervals that hold, an
 many of all were estimated. The aims are errors of at most .05 (sensitivity), .02 (specificity) and
 .10 (PPV), and intervals that hold in 85 % of cases. *not reliable* counts the worlds whose
 phenotyper reports that it is not reliable: at 5 % and less, because the PPV of its labels may be
-low, which the judges of rules allow for."""
+low, which the judges of rules allow for: intervals of rare diseases are wide."""
 
 _OTHERS = """## With charts, and by agreement alone
 
@@ -111,14 +111,15 @@ def _sum_up(cells: Sequence[Json]) -> str:
     for quantity, aim in AIMS.items():
         found = mean_of(cells, quantity, "records")
         missed = [
-            f"{cell['simulator']} at {cell['prevalence']:.0%} with {cell['rules']} rules"
-            for cell in cells
-            if (cell["figures"][quantity]["records"]["error"] or 0) > aim
+            " at ".join(place)
+            for place, rows in _group(cells)
+            if (mean_of(rows, quantity, "records")["error"] or 0) > aim
         ]
         words = f" (more than {share(aim, 2)} for {', '.join(missed)})" if missed else ""
         parts.append(
             f"the error of {_name(quantity)} is {share(found['error'])} on average{words}, and "
-            f"{share(found['held'])} of its intervals hold ({found['told']} of {found['n']})"
+            f"{found['held'] or 0:.1%} of its intervals hold ({found['told']} of {found['n']} are "
+            "estimated)"
         )
     return f"Over all cells, {'; '.join(parts)}."
 

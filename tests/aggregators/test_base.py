@@ -37,7 +37,7 @@ class Trusting(aggregators.PosteriorAggregator):
         return 2.0 * votes.values[:, 0] * self.weights_[0]
 
 
-def test_the_log_odds_is_the_probability():
+def test_the_log_odds_is_the_probability_and_ties_go_first():
     model = Trusting().fit(TABLE)
     yes = 1 / (1 + np.exp(-2.0))
     expected = [[1 - yes, yes], [1 - yes, yes], [yes, 1 - yes], [1 - yes, yes]]
@@ -45,6 +45,20 @@ def test_the_log_odds_is_the_probability():
     assert model.fit_predict_proba(TABLE) == pytest.approx(np.array(expected))
     assert model.fit_predict(TABLE).tolist() == [1, 1, -1, 1]
     assert model.score(TABLE, [1, 1, 1, 1]) == 0.75
+    scores = np.array([[0.1, 0.3, 0.3 + 1e-15], [0.5, 0.2, 0.3], [0.0, 0.0, 0.0]])
+    assert base.pick_classes(scores).tolist() == [1, 0, 0]
+    assert base.name_classes(scores, np.array(["a", "b", "c"])).tolist() == ["b", "a", "a"]
+    assert base.name_classes(np.array([-0.1, 0.0]), np.array(["no", "yes"])).tolist() == [
+        "no",
+        "yes",
+    ]
+    scores = np.array([[-1000.0, 0.0, -2.0], [3.0, 3.0, 3.0]])
+    chances = base.as_chances(scores)
+    assert chances.sum(axis=1) == pytest.approx([1.0, 1.0])
+    assert chances[1] == pytest.approx([1 / 3] * 3)
+    odds = np.array([-2.0, 0.5])
+    two = base.as_chances(np.column_stack([np.zeros(2), odds]))
+    assert two == pytest.approx(base.as_chances(odds))
 
 
 @pytest.mark.filterwarnings("ignore:.*hardly decided")
@@ -122,23 +136,6 @@ def test_only_log_odds_give_probabilities_and_the_score_counts_known_items():
         model.score(votes, [1, -1, 1])
 
 
-def test_the_first_of_tied_classes_is_picked_and_probabilities_add_up():
-    scores = np.array([[0.1, 0.3, 0.3 + 1e-15], [0.5, 0.2, 0.3], [0.0, 0.0, 0.0]])
-    assert base.pick_classes(scores).tolist() == [1, 0, 0]
-    assert base.name_classes(scores, np.array(["a", "b", "c"])).tolist() == ["b", "a", "a"]
-    assert base.name_classes(np.array([-0.1, 0.0]), np.array(["no", "yes"])).tolist() == [
-        "no",
-        "yes",
-    ]
-    scores = np.array([[-1000.0, 0.0, -2.0], [3.0, 3.0, 3.0]])
-    chances = base.as_chances(scores)
-    assert chances.sum(axis=1) == pytest.approx([1.0, 1.0])
-    assert chances[1] == pytest.approx([1 / 3] * 3)
-    odds = np.array([-2.0, 0.5])
-    two = base.as_chances(np.column_stack([np.zeros(2), odds]))
-    assert two == pytest.approx(base.as_chances(odds))
-
-
 THREE = [["a", "b", None], ["c", "c", None], ["a", "a", "b"], ["a", None, None]]
 BORED, SILENT = "it always gave the same vote", "it never voted"
 
@@ -174,7 +171,7 @@ def model():
     return ue.LatentIsing().fit(np.where(right, truth[:, None], -truth[:, None]))
 
 
-def test_the_table_prints_the_least_accurate_first_and_has_all_columns_by_name(model):
+def test_the_table_and_summary_say_the_least_accurate_first(model):
     shown = repr(model.voters_).splitlines()
     assert shown[0].split() == ["voter", "verdict", "accuracy", "low", "high", "votes"]
     assert [line.split()[1] for line in (shown[1], shown[5])] == ["v1", "v0"]
@@ -186,6 +183,19 @@ def test_the_table_prints_the_least_accurate_first_and_has_all_columns_by_name(m
     assert list(table.columns) == list(model.voters_full_.columns)
     assert np.all(table.npv_low <= table.npv)
     assert list(table.voter) == ["v0", "v1", "v2", "v3", "v4"]
+    shown = str(model.summary())
+    assert [line[:14].strip() for line in shown.splitlines()] == [
+        *("Model", "Trust", "Classes", "Worst voters", "Next")
+    ]
+    assert "expected accuracy" in shown
+    assert shown.index("v1 (") < shown.index("v3 (")
+    coins = np.random.default_rng(0).choice([-1, 1], (90, 4))
+    doubted = ue.MajorityVote().fit(pd.DataFrame(coins, columns=["<b>", *"xyz"])).summary()
+    assert "the labels cannot be relied on: " in repr(doubted)
+    assert "<b>" not in doubted._repr_html_()
+    assert repr(model).startswith("<LatentIsing(): 2 classes, ")
+    assert repr(ue.LatentIsing()) == "LatentIsing()"
+    assert "v1" not in repr(model)
 
 
 def test_what_cannot_be_told_is_said_or_not_printed():
@@ -195,16 +205,13 @@ def test_what_cannot_be_told_is_said_or_not_printed():
     assert repr(model.voters_) == repr(model.voters_full_)
 
 
-def test_confusions_are_one_row_per_voter_and_pair_of_classes():
+def test_confusions_are_rows_of_voters_and_pairs_of_classes():
     model = ue.MajorityVote().fit([["a", "b"], ["c", "a"], ["b", "b"]])
     tables = np.arange(18.0).reshape(2, 3, 3)
     table = tabulate_confusions(model, tables, np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
     assert list(table) == ["voter", "said", "meant", "probability", "votes"]
     row = table[(table.voter == "v1") & (table.meant == "b") & (table.said == "c")]
     assert row[["probability", "votes"]].to_numpy().tolist() == [[tables[1, 1, 2], 5.0]]
-
-
-def test_two_coins_are_confusions_too():
     rng = np.random.default_rng(0)
     truth = rng.choice([-1, 1], 300)
     votes = np.where(rng.random((300, 5)) < 0.8, truth[:, None], -truth[:, None])
@@ -225,22 +232,6 @@ def test_every_label_says_where_it_comes_from():
     assert table["status"].tolist() == [*("model", "tie", "no votes", "model", "tie", "model")]
     assert table["label"].tolist() == ["b"] * 6  # the more frequent class
     assert table["probability"].isna().tolist() == [True, False, False, True, False, True]
-
-
-def test_the_summary_says_trust_classes_worst_voters_and_what_is_next(model):
-    shown = str(model.summary())
-    assert [line[:14].strip() for line in shown.splitlines()] == [
-        *("Model", "Trust", "Classes", "Worst voters", "Next")
-    ]
-    assert "expected accuracy" in shown
-    assert shown.index("v1 (") < shown.index("v3 (")
-    coins = np.random.default_rng(0).choice([-1, 1], (90, 4))
-    doubted = ue.MajorityVote().fit(pd.DataFrame(coins, columns=["<b>", *"xyz"])).summary()
-    assert "the labels cannot be relied on: " in repr(doubted)
-    assert "<b>" not in doubted._repr_html_()
-    assert repr(model).startswith("<LatentIsing(): 2 classes, ")
-    assert repr(ue.LatentIsing()) == "LatentIsing()"
-    assert "v1" not in repr(model)
 
 
 VOTES = Votes.of(np.array([[1, -1, 1], [1, -1, 1], [-1, 1, 1]]))

@@ -42,7 +42,7 @@ def terms():
     return Terms(0.3, rng.normal(0, 0.4, 4), rng.normal(0.3, 0.4, 4), pairs + pairs.T)
 
 
-def test_the_pseudo_likelihood_is_that_of_the_joint_table(terms):
+def test_the_pseudo_likelihood_is_that_of_the_joint_table_with_its_gradient(terms):
     """Naive: conditionals of the votes from the table with the truth summed out."""
     states, table = joint_table(terms, 4)
     marginal = np.exp(np.logaddexp(table[0], table[1]))
@@ -57,9 +57,6 @@ def test_the_pseudo_likelihood_is_that_of_the_joint_table(terms):
     vector = terms.pack()
     price = vector @ vector / 2
     assert -measure_fit(vector, *rows, 1.0)[0] * len(states) == pytest.approx(total - price)
-
-
-def test_the_gradient_is_that_of_the_value(terms):
     values = np.random.default_rng(0).integers(-1, 2, (40, 4)).astype(np.int8)
     rows = values, np.ones(40)
     numeric = approx_fprime(terms.pack(), lambda x: measure_fit(x, *rows, 3.0)[0], 1e-7)
@@ -133,7 +130,7 @@ def test_few_voters_many_voters_and_limits():
     assert not model.weights_[20:].any()
 
 
-def test_one_hidden_unit_is_dawid_skene_and_training_ends_at_its_optimum(crowd):
+def test_one_unit_is_dawid_skene_and_a_weak_start_leaves_the_middle(crowd):
     """The lemma: P(h = 1 | v) of that machine is Dawid and Skene's posterior."""
     votes, _ = crowd
     model = DawidSkene(random_state=0).fit(votes)
@@ -146,6 +143,13 @@ def test_one_hidden_unit_is_dawid_skene_and_training_ends_at_its_optimum(crowd):
     assert rbm.hidden_sizes_ == [1]
     assert abs(rbm.score(votes, truth) - model.score(votes, truth)) <= 0.01
     assert rbm.decision_function(votes) == pytest.approx(model.decision_function(votes), abs=0.05)
+    rng = np.random.default_rng(0)
+    states = stacked_rbm.draw_states(
+        np.where(rng.random((3000, 1)) < 0.5, 0.8, 0.2) * np.ones(6), rng
+    )
+    layer = stacked_rbm.finish_top(states, stacked_rbm.Layer(np.full((1, 6), 1e-6), np.zeros(1)))
+    assert np.abs(layer.weights - 2 * np.log(4)).max() < 0.5
+    assert expit(layer.bias[0] + layer.weights.sum()) > 0.95
 
 
 def test_the_rules_for_the_number_of_units_and_the_sign():
@@ -160,7 +164,7 @@ def test_the_rules_for_the_number_of_units_and_the_sign():
     assert (stacked_rbm.find_sign(even), stacked_rbm.find_sign(-even)) == (1, 1)
 
 
-def test_units_follow_the_groups_of_voters_and_chance_is_told(grouped):
+def test_units_are_counted_given_and_told_where_chance_decides(grouped):
     """Four groups of five voters that share a latent variable: four units, then one."""
     values, truth, _ = grouped
     model = StackedRBM(random_state=0).fit(values)
@@ -171,10 +175,6 @@ def test_units_follow_the_groups_of_voters_and_chance_is_told(grouped):
         model = StackedRBM(random_state=0).fit(grouped[0])
     assert not model.reliable_
     assert "depends on chance" in model.reliability_reason_
-
-
-def test_sizes_may_be_given(grouped):
-    values, truth, _ = grouped
     model = StackedRBM(hidden=(4, 1), random_state=0).fit(values)
     assert model.hidden_sizes_ == [4, 1]
     assert [weights.shape for weights in model.layer_weights_] == [(4, 20), (1, 4)]
@@ -196,13 +196,3 @@ def test_a_missing_vote_is_filled_with_its_expectation_by_hand():
     assert drawn.dtype == np.int8
     assert np.array_equal(drawn[:, 0], np.ones(4000))
     assert np.mean(drawn[:, 1] > 0) == pytest.approx(0.56, abs=0.03)
-
-
-def test_a_weak_start_still_leaves_the_middle():
-    rng = np.random.default_rng(0)
-    states = stacked_rbm.draw_states(
-        np.where(rng.random((3000, 1)) < 0.5, 0.8, 0.2) * np.ones(6), rng
-    )
-    layer = stacked_rbm.finish_top(states, stacked_rbm.Layer(np.full((1, 6), 1e-6), np.zeros(1)))
-    assert np.abs(layer.weights - 2 * np.log(4)).max() < 0.5
-    assert expit(layer.bias[0] + layer.weights.sum()) > 0.95

@@ -93,7 +93,7 @@ def test_shapes_and_types(name, crowd):
 
 
 @ANY
-def test_flipping_every_vote_flips_every_label(name, crowd):
+def test_flipping_votes_or_permuting_voters_changes_only_that(name, crowd):
     values = crowd[0].values
     plain, _ = fit_quietly(make(name), values)
     flipped, _ = fit_quietly(make(name), -values)
@@ -104,13 +104,7 @@ def test_flipping_every_vote_flips_every_label(name, crowd):
     assert clear.any()
     assert np.array_equal(flipped.predict(-values)[clear], -plain.predict(values)[clear])
     assert flipped.weights_ == pytest.approx(plain.weights_, abs=near)
-
-
-@ANY
-def test_permuting_voters_permutes_what_is_said_of_them(name, crowd):
-    values = crowd[0].values
     order = np.random.default_rng(1).permutation(9)
-    plain, _ = fit_quietly(make(name), values)
     mixed, _ = fit_quietly(make(name), values[:, order])
     assert mixed.weights_ == pytest.approx(plain.weights_[order], abs=1e-3)
     assert sorted(order[mixed.experts_]) == plain.experts_.tolist()
@@ -219,7 +213,7 @@ def test_the_side_is_set_by_those_who_know(name):
 
 
 @ANY
-def test_missing_votes(name, crowd):
+def test_missing_votes_and_one_voter_only(name, crowd):
     votes, truth = crowd
     seen = np.random.default_rng(0).random((600, 9)) < 0.6
     partial = Votes.of(np.where(seen, votes.values, np.nan))
@@ -227,10 +221,6 @@ def test_missing_votes(name, crowd):
     assert_sound(model, partial, 600)
     assert model.score(partial, truth) > 0.7
     assert_sound(model, Votes.of(np.zeros((1, 9)), coding="pm1"), 1)
-
-
-@ANY
-def test_one_voter_only_is_believed_with_a_warning(name):
     values = np.array([[1], [-1], [1], [-1], [1]])
     model, told = fit_quietly(make(name), values)
     assert any("only one voter" in message for message in told)
@@ -239,7 +229,7 @@ def test_one_voter_only_is_believed_with_a_warning(name):
 
 
 @ANY
-def test_voters_are_matched_by_name(name, crowd):
+def test_voters_are_matched_by_name_and_their_number(name, crowd):
     frame = pd.DataFrame(crowd[0].values, columns=[f"judge {s}" for s in range(9)])
     model, _ = fit_quietly(make(name), frame)
     turned = frame[list(frame)[::-1]]
@@ -247,6 +237,9 @@ def test_voters_are_matched_by_name(name, crowd):
     with pytest.warns(VotesWarning, match="unknown to the model"):
         model.predict(frame.assign(stranger=1))
     assert_sound(model, frame[["judge 0", "judge 3"]], 600)
+    model, _ = fit_quietly(make(name), crowd[0].values)
+    with pytest.raises(VotesError, match="X has 4 features"):
+        model.predict(crowd[0].values[:, :4])
 
 
 @ANY
@@ -276,13 +269,6 @@ def test_every_setting_refuses_what_is_none_in_one_sentence(name, crowd):
             with pytest.raises(ModelError, match=f"{setting}|edge_rule|rule|solver") as caught:
                 fit_quietly(make(name, **{setting: wrong}), crowd[0])
             assert ". " not in str(caught.value)
-
-
-@ANY
-def test_another_number_of_voters_is_refused(name, crowd):
-    model, _ = fit_quietly(make(name), crowd[0].values)
-    with pytest.raises(VotesError, match="X has 4 features"):
-        model.predict(crowd[0].values[:, :4])
 
 
 @ANY

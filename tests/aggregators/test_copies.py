@@ -71,14 +71,11 @@ def test_a_copy_is_stored_as_one_and_not_asked(panel, tmp_path):
     assert "j1" in set(asked["voter"])
 
 
-def test_two_judges_of_whom_one_is_there_twice_are_two():
+def test_copies_of_two_judges_or_of_more_classes_count_once():
     values = repeat(make_panel()[:, :2], 0, 2)
     model = LatentIsing().fit(name(values, extra=1))
     assert not model.reliable_
     assert model.effective_voters_ <= 2
-
-
-def test_more_than_two_classes():
     crowd = simulate_classes(n_classes=3, n_voters=6, n_items=300, random_state=0)
     values = crowd.votes.values
     classes = tuple(crowd.votes.classes)

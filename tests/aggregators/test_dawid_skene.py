@@ -12,7 +12,6 @@ from scipy.special import expit, logit
 
 from unelisa.aggregators import DawidSkene, OneCoinDawidSkene, confusions
 from unelisa.errors import ExpertsWarning, VotesWarning
-from unelisa.kernels import tally as kernels
 from unelisa.paper.em import estimate_reliability, list_starts
 from unelisa.votes import Votes
 from unelisa.votes.ballots import list_ballots
@@ -92,30 +91,6 @@ def test_the_penalized_likelihood_never_falls(values, smoothing, seed):
     density = share * np.log(fit.coins) + (1 - share) * np.log(1 - fit.coins)
     penalized = likelihood + smoothing * density.sum()
     assert fit.lower_bound[-1] == pytest.approx(penalized / len(values))
-
-
-@pytest.mark.parametrize("smoothing", [0.0, 1.0, 3.0])
-@pytest.mark.parametrize("seed", [0, 1])
-def test_two_classes_are_the_general_case(smoothing, seed):
-    """Two classes have a loop of their own, with the same sums."""
-    codes, _, _ = crowd(2, 300, seed=seed)
-    table = WholeTable(np.asfortranarray(np.array([0, -1, 1], dtype=np.int8)[codes]))
-    ballots = list_ballots(table)
-    start = confusions.list_expected(ballots, 6, 1)[0]
-    two = confusions.estimate_confusions(ballots, confusions.FullTables(smoothing), start)
-    gold = np.zeros(300, dtype=np.uint8)
-    logs = confusions.as_logs(two.tables, two.shares)
-    counts, mass, total = ballots.sum(
-        confusions.run_kernel, (kernels.expect_classes, 2), *logs, per_item=(gold,)
-    )
-    said = start.counts.sum(axis=2)
-    own = confusions._expect(ballots, two.tables, two.shares, said, gold)
-    assert own[0] == pytest.approx(counts, abs=1e-9)
-    assert own[1] == pytest.approx(mass, abs=1e-9)
-    assert own[2] == pytest.approx(float(total), rel=1e-12)
-    odds = confusions.score_classes(ballots, two.tables, two.shares)
-    scores = confusions.score_two(table, two.coins, two.shares[1])
-    assert scores == pytest.approx(odds[:, 1] - odds[:, 0], abs=1e-9)
 
 
 def test_one_reliability_is_the_papers_em():
@@ -366,8 +341,6 @@ def test_one_coin_recovers_accuracies_and_scores_by_bayes(crowd):
     assert model.polarity_.tolist()[:5] == [1] * 5
     assert model.polarity_.tolist()[7:] == [-1, -1]
     assert "is right on" in model.voters_.reason[0]
-    votes, _ = crowd
-    model = OneCoinDawidSkene(random_state=0).fit(votes)
     psi, pi = model.accuracies_, model.prevalence_
     right = np.where(votes.values > 0, psi, 1 - psi).prod(axis=1) * pi
     wrong = np.where(votes.values > 0, 1 - psi, psi).prod(axis=1) * (1 - pi)

@@ -18,7 +18,7 @@ def draw(seed, last, n_items=900, n_voters=10):
     return ue.Votes.of(np.where(said, 1, -1))
 
 
-def test_who_changed_is_named_and_nobody_else():
+def test_who_changed_is_named_and_an_update_warns():
     votes = draw(0, 0.6)
     table = find_drift(ue.DawidSkene().fit(votes), votes)
     assert table["voter"][table["drifted"]].tolist() == ["v0"]
@@ -26,6 +26,10 @@ def test_who_changed_is_named_and_nobody_else():
     assert row["first"] > row["last"] + 0.15
     assert row["change"] == pytest.approx(row["last"] - row["first"], abs=0.06)
     assert "accuracy of 1 voter changed over time: 'v0'" in describe_drift(table)
+    votes = draw(2, 0.5)
+    model = ue.LatentIsing().fit(votes.take_items(np.arange(800)))
+    with pytest.warns(ReliabilityWarning, match="accuracy of 1 voter changed over time: 'v0'"):
+        model.update(votes.take_items(np.arange(800, 900)))
 
 
 def test_nobody_is_named_by_chance_or_for_harder_items():
@@ -55,10 +59,3 @@ def test_few_votes_tell_nothing_and_other_models_are_refused(crowd):
     votes, _ = crowd
     with pytest.raises(ModelError, match="LatentIsing or DawidSkene, found MajorityVote"):
         find_drift(ue.MajorityVote().fit(votes), votes)
-
-
-def test_an_update_warns():
-    votes = draw(2, 0.5)
-    model = ue.LatentIsing().fit(votes.take_items(np.arange(800)))
-    with pytest.warns(ReliabilityWarning, match="accuracy of 1 voter changed over time: 'v0'"):
-        model.update(votes.take_items(np.arange(800, 900)))

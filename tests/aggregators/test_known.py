@@ -115,7 +115,6 @@ def test_no_names_are_no_labels_and_a_frame_is_no_column():
     votes = Votes.of(WORDS)
     assert not read_gold({}, votes).any()
     assert not read_prior({}, votes).any()
-    votes = Votes.of(WORDS)
     with pytest.raises(VotesError, match="one label or a missing value for each of the 3"):
         read_gold(pd.DataFrame({"y": ["y", "n"]}, index=["b", "c"]), votes)
 
@@ -145,7 +144,18 @@ def test_a_lazy_prior_is_added_part_by_part_and_checked():
         add_prior(scores, np.zeros(4))
 
 
-def test_partitions_of_unknown_lengths_need_a_prior_with_the_same_ones():
+def test_priors_of_more_classes_and_partitions():
+    items = pd.DataFrame({"item": ["x", "y"], "ann": ["a", "c"], "bob": ["b", "a"]})
+    votes = Votes.of(items)
+    table = [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+    assert read_prior(table, votes).tolist() == table
+    named = pd.DataFrame(table, index=["y", "x"], columns=["c", "a", "b"])
+    assert read_prior(named, votes).tolist() == [[4.0, 5.0, 3.0], [1.0, 2.0, 0.0]]
+    assert read_prior({"y": [1.0, 0.0, 0.0]}, votes).tolist() == [[0, 0, 0], [1, 0, 0]]
+    with pytest.raises(VotesError, match=r"2 items and each of the 3 classes, found shape \(2,\)"):
+        read_prior([0.0, 1.0], votes)
+    with pytest.raises(VotesError, match="one column per class"):
+        read_prior(pd.DataFrame(table, columns=["a", "b", "d"]), votes)
     frame = dd.from_pandas(pd.DataFrame({"odds": np.arange(6.0)}), npartitions=2)
     scores = frame["odds"].to_dask_array()
     assert np.isnan(scores.shape[0])
@@ -158,20 +168,6 @@ def test_partitions_of_unknown_lengths_need_a_prior_with_the_same_ones():
         add_prior(scores, da.ones(6, chunks=2))
     with pytest.raises(VotesError, match=r"each of the 3 items, found shape \((2|4),\)"):
         add_prior(scores, da.ones(6, chunks=((4, 2),))).compute()
-
-
-def test_prior_log_odds_of_more_classes_are_a_table():
-    items = pd.DataFrame({"item": ["x", "y"], "ann": ["a", "c"], "bob": ["b", "a"]})
-    votes = Votes.of(items)
-    table = [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
-    assert read_prior(table, votes).tolist() == table
-    named = pd.DataFrame(table, index=["y", "x"], columns=["c", "a", "b"])
-    assert read_prior(named, votes).tolist() == [[4.0, 5.0, 3.0], [1.0, 2.0, 0.0]]
-    assert read_prior({"y": [1.0, 0.0, 0.0]}, votes).tolist() == [[0, 0, 0], [1, 0, 0]]
-    with pytest.raises(VotesError, match=r"2 items and each of the 3 classes, found shape \(2,\)"):
-        read_prior([0.0, 1.0], votes)
-    with pytest.raises(VotesError, match="one column per class"):
-        read_prior(pd.DataFrame(table, columns=["a", "b", "d"]), votes)
 
 
 @pytest.mark.parametrize("method", [ue.LatentIsing, ue.DawidSkene, ue.MajorityVote, ue.UnElisa])

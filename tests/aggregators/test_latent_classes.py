@@ -23,7 +23,7 @@ def accuracy(model, votes, truth):
     return np.mean(model.predict(votes) == NAMES[truth + 1])
 
 
-def test_classes_are_found_and_named():
+def test_classes_are_found_named_and_copies_count_once():
     values, truth = class_crowd(0)
     votes = ue.Votes.of(table_of(values))
     model = ue.LatentIsing().fit(votes)
@@ -34,9 +34,17 @@ def test_classes_are_found_and_named():
     assert chances.sum(axis=1) == pytest.approx(1)
     assert (model.classes_[chances.argmax(axis=1)] == model.predict(votes)).all()
     assert model.prevalence_.sum() == pytest.approx(1)
+    values, _ = class_crowd(1)
+    model = ue.LatentIsing().fit(table_of(values))
+    found = model.confusions_
+    assert list(found.columns) == ["voter", "said", "meant", "probability", "votes"]
+    assert len(found) == 12 * 4 * 4
+    assert found.groupby(["voter", "meant"]).probability.sum().to_numpy() == pytest.approx(1)
+    right = found[found.said == found.meant].groupby("voter").probability.mean()
+    assert right.min() > 0.3
 
 
-def test_copies_count_once():
+def test_copies_count_once_and_no_class_wins_unnamed():
     values, truth = copied_classes(0, repeat=0.98)
     votes = ue.Votes.of(table_of(values))
     model = ue.LatentIsing().fit(votes)
@@ -46,17 +54,15 @@ def test_copies_count_once():
     assert (voters.verdict[:6] == "expert").all()
     assert voters.family["w7"] in model.families_[0]
     assert model.graph_.adjacency[6:, 6:].sum() == 30
-
-
-def test_confusions_have_a_row_per_voter_and_pair_of_classes():
-    values, _ = class_crowd(1)
-    model = ue.LatentIsing().fit(table_of(values))
-    found = model.confusions_
-    assert list(found.columns) == ["voter", "said", "meant", "probability", "votes"]
-    assert len(found) == 12 * 4 * 4
-    assert found.groupby(["voter", "meant"]).probability.sum().to_numpy() == pytest.approx(1)
-    right = found[found.said == found.meant].groupby("voter").probability.mean()
-    assert right.min() > 0.3
+    values, truth = class_rules(1)
+    votes = ue.Votes.of(table_of(values))
+    heard = values.any(axis=1)
+    with pytest.warns(VotesWarning, match="always gave the same vote"):
+        model, majority = (one.fit(votes) for one in (ue.LatentIsing(), ue.MajorityVote()))
+    labels = model.predict(votes)
+    assert all(label in NAMES[row] for label, row in zip(labels[heard], values[heard], strict=True))
+    right = [np.mean((one.predict(votes) == NAMES[truth + 1])[heard]) for one in (model, majority)]
+    assert right[0] > right[1] - 0.01
 
 
 def test_gold_is_the_truth_of_its_items():
@@ -78,16 +84,12 @@ def test_gold_is_the_truth_of_its_items():
     assert every.prevalence_ == pytest.approx(np.bincount(truth) / 600, abs=1e-3)
 
 
-def test_a_prior_is_a_table_of_classes():
+def test_a_prior_is_a_table_and_a_prevalence_maps_classes_to_shares():
     votes = ue.Votes.of(table_of(class_crowd(2)[0]))
     prior = pd.DataFrame(0.0, index=range(600), columns=["fox", "eel", "dog", "cat"])
     prior.loc[0, "eel"] = 30.0
     fitted = ue.LatentIsing().fit(votes, prior=prior)
     assert fitted.predict(votes, prior=prior)[0] == "eel"
-
-
-def test_a_stated_prevalence_maps_classes_to_shares():
-    votes = ue.Votes.of(table_of(class_crowd(2)[0]))
     model = ue.LatentIsing().fit(votes, prevalence={"cat": 0.1, "eel": (0.4, 0.5)})
     shares = model.predict_proba(votes).mean(axis=0)
     assert shares[0] == pytest.approx(0.1, abs=1e-4)
@@ -102,18 +104,6 @@ def test_a_stated_prevalence_maps_classes_to_shares():
     ):
         with pytest.raises(ModelError, match=told):
             ue.LatentIsing().fit(votes, prevalence=wrong)
-
-
-def test_no_class_wins_an_item_on_which_others_were_named():
-    values, truth = class_rules(1)
-    votes = ue.Votes.of(table_of(values))
-    heard = values.any(axis=1)
-    with pytest.warns(VotesWarning, match="always gave the same vote"):
-        model, majority = (one.fit(votes) for one in (ue.LatentIsing(), ue.MajorityVote()))
-    labels = model.predict(votes)
-    assert all(label in NAMES[row] for label, row in zip(labels[heard], values[heard], strict=True))
-    right = [np.mean((one.predict(votes) == NAMES[truth + 1])[heard]) for one in (model, majority)]
-    assert right[0] > right[1] - 0.01
 
 
 def test_ease_and_a_second_reading_are_there():

@@ -74,7 +74,7 @@ def test_it_labels_at_least_as_well_as_the_majority(world):
     assert accuracy(fit(values), values, truth) >= accuracy(majority, values, truth) - 0.005
 
 
-def test_families_are_named_everywhere():
+def test_families_are_named_and_a_second_reading_stands_beside():
     values, _ = copying_crowd(0)
     names = ["a1", "a2", "a3", *"uvwxyz", "m", "n"]
     model = fit(Votes.of(pd.DataFrame(values, columns=names), coding="pm1"))
@@ -88,10 +88,6 @@ def test_families_are_named_everywhere():
     assert set(model.graph_.neighbors(0)) == {1, 2}
     assert set(table.depends_on["a1"].split(", ")) == {"a2", "a3"}
     assert model.edges_ == model.graph_.edges
-
-
-def test_the_second_reading_stands_beside_the_first():
-    values, _ = copying_crowd(0)
     model, told = told_of(values)
     assert any("the votes allow two readings: " in x and "repeat each other" in x for x in told)
     assert (model.two_readings_, model.reliable_) == (True, False)
@@ -202,7 +198,7 @@ def test_where_nearly_all_labels_are_gold_they_are_right(share):
         assert accuracy(model, values, truth) == 1
 
 
-def test_gold_that_agrees_speaks_for_the_labels_and_gold_that_contradicts_against_them():
+def test_gold_that_agrees_contradicts_or_turns_a_crowd():
     values, truth = plain_crowd(0, n_items=600)
     items = np.random.default_rng(0).permutation(600)
     models = [fit(values, gold(truth, items[:n])) for n in (30, 100, 300)]
@@ -213,9 +209,6 @@ def test_gold_that_agrees_speaks_for_the_labels_and_gold_that_contradicts_agains
     against = fit(values, gold(coins, items[:50]))
     assert not against.reliable_
     assert "gold labels contradict the labels" in against.reliability_reason_
-
-
-def test_five_gold_labels_turn_a_crowd_that_is_wrong():
     values, truth = plain_crowd(6, n_items=600)
     wrong = fit(-values)
     items = np.random.default_rng(1).choice(600, 5, replace=False)
@@ -303,12 +296,23 @@ def test_prior_log_odds_are_a_field_of_the_truth(form):
     assert np.array_equal(chances, model.predict_proba(values, given))
 
 
-def test_a_prior_settles_the_side_of_a_graph(crowd):
+def test_a_prior_settles_the_side_of_a_graph_or_follows_its_anchor(crowd):
     votes, truth = crowd
     upside = Votes.of(-votes.values)
     model = fit(upside, prior=0.5 * truth)
     assert model.reading_ == "edges"
     assert model.score(upside, truth) > 0.9
+    # a crowd that is wrong, and an anchor who is right: the prior helps from its side
+    values, truth = plain_crowd(6, n_items=600)
+    wrong = np.hstack([-values, np.where(truth > 0, 1, -1)[:, None]]).astype(np.int8)
+    fields = 0.3 * truth  # too weak to turn the crowd
+    model, told = told_of(wrong, prior=fields, orient=20)
+    assert not any("the prior and the anchor" in note for note in told)
+    mirrored, _ = told_of(-wrong, prior=fields, orient="majority")
+    assert model.weights_ == pytest.approx(-mirrored.weights_, abs=1e-6)
+    assert np.mean(model.predict(wrong, fields) == truth) > 0.95
+    _, told = told_of(wrong, prior=-fields, orient=20)
+    assert any("the prior and the anchor" in note for note in told)
 
 
 def test_no_votes_say_how_common_classes_are_and_no_label_is_said():
@@ -356,20 +360,6 @@ def test_an_anchor_settles_the_side_and_a_prior_that_differs_is_told_of(side, cr
     by_prior, told = told_of(votes.values, prior=0.5 * side * truth)
     assert by_prior.score(votes, side * truth) > 0.9
     assert not any("the prior and the anchor" in text for text in told)
-
-
-def test_a_prior_is_fitted_on_the_anchors_side():
-    """A crowd that is wrong, and an anchor who is right: the prior helps from its side."""
-    values, truth = plain_crowd(6, n_items=600)
-    wrong = np.hstack([-values, np.where(truth > 0, 1, -1)[:, None]]).astype(np.int8)
-    fields = 0.3 * truth  # too weak to turn the crowd
-    model, told = told_of(wrong, prior=fields, orient=20)
-    assert not any("the prior and the anchor" in note for note in told)
-    mirrored, _ = told_of(-wrong, prior=fields, orient="majority")
-    assert model.weights_ == pytest.approx(-mirrored.weights_, abs=1e-6)
-    assert np.mean(model.predict(wrong, fields) == truth) > 0.95
-    _, told = told_of(wrong, prior=-fields, orient=20)
-    assert any("the prior and the anchor" in note for note in told)
 
 
 @pytest.mark.parametrize("known", [{}, {"y": {3: 1}}, {"prevalence": 0.3}], ids=str)

@@ -80,7 +80,7 @@ def test_two_classes_are_the_margin(seed):
     assert shares[:, 1] - shares[:, 0] == pytest.approx(margin, abs=1e-12)
 
 
-def test_agreement_by_hand_decides_where_the_majority_is_split():
+def test_agreement_and_skills_by_hand(crowd):
     """The majorities are + + - - and a tie, which counts half for both of its voters."""
     assert share_weight(WholeTable(HAND), np.ones(4)) == pytest.approx([0.5, 0.5, -0.5, -0.5, 0])
     agreed = measure_agreement(WholeTable(HAND), np.ones(4))
@@ -95,6 +95,15 @@ def test_agreement_by_hand_decides_where_the_majority_is_split():
     scores = model.decision_function(HAND)
     assert scores[4] == pytest.approx((0.9 - 0.5) / 1.4)
     assert model.predict(HAND).tolist() == [1, 1, -1, -1, 1]
+    # agreement with the majority: 1/2, 1, 3/4; voter 0 is then outvoted by the others for good
+    for rounds in (1, 2):
+        skills = ZeroBasedSkill(max_iter=rounds).fit(ROUNDS).weights_
+        assert skills == pytest.approx([0.5, 1, 0.75])
+    assert Wawa().fit(ROUNDS).weights_ == pytest.approx(skills)
+    late = [ZeroBasedSkill(max_iter=rounds).fit(crowd[0]).weights_ for rounds in (99, 100)]
+    assert np.abs(late[1] - late[0]).max() < 1e-3
+    with pytest.raises(ModelError, match="at least 1"):
+        ZeroBasedSkill(max_iter=0).fit(ROUNDS)
 
 
 @pytest.mark.filterwarnings("ignore")  # crowd-kit's quarrels with pandas
@@ -108,15 +117,3 @@ def test_wawa_equals_crowd_kits_where_nothing_is_tied(crowd):
     assert model.weights_ == pytest.approx(skills.to_numpy())
     shares = CrowdKitMajority().fit(table, skills=skills).probas_
     assert model.decision_function(values) == pytest.approx((2 * shares[1] - 1).to_numpy())
-
-
-def test_skills_by_hand_and_steps_become_shorter(crowd):
-    """Agreement with the majority: 1/2, 1, 3/4; voter 0 is then outvoted by the others for good."""
-    for rounds in (1, 2):
-        skills = ZeroBasedSkill(max_iter=rounds).fit(ROUNDS).weights_
-        assert skills == pytest.approx([0.5, 1, 0.75])
-    assert Wawa().fit(ROUNDS).weights_ == pytest.approx(skills)
-    late = [ZeroBasedSkill(max_iter=rounds).fit(crowd[0]).weights_ for rounds in (99, 100)]
-    assert np.abs(late[1] - late[0]).max() < 1e-3
-    with pytest.raises(ModelError, match="at least 1"):
-        ZeroBasedSkill(max_iter=0).fit(ROUNDS)

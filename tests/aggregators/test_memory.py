@@ -65,11 +65,16 @@ def assert_gold(model, votes, gold):
     assert (np.sort(chances, axis=1)[:, -1] == 1).all()
 
 
-def test_an_update_is_a_fit_of_old_and_new_votes_with_the_gold_labels(model, table, gold):
+def test_updates_are_fits_of_old_and_new_votes_by_name(model, table, gold):
     votes = ue.Votes.of(table)
     assert model.update(ue.Votes.of(table[N_OLD:])) is model
     assert_same(model, ue.LatentIsing().fit(votes, gold), votes)
     assert_gold(model, votes, gold)
+    old, more = ue.Votes.of(table[:N_OLD]), ue.Votes.of(table[N_OLD - 10 :])
+    held = dataclasses.replace(old, blocks=SparseBlocks(sp.csr_array(old.values)))
+    beside = ue.LatentIsing().fit(old).update(more, earlier=held)
+    expected = ue.LatentIsing().fit(old).update(more)
+    assert beside.predict_proba(more) == pytest.approx(expected.predict_proba(more))
 
 
 def test_changed_votes_and_new_voters_enter_by_name(model, table, gold):
@@ -83,15 +88,7 @@ def test_changed_votes_and_new_voters_enter_by_name(model, table, gold):
     assert_gold(model, votes, gold)
 
 
-def test_sparse_votes_are_updated_alike(model, table):
-    old, more = ue.Votes.of(table[:N_OLD]), ue.Votes.of(table[N_OLD - 10 :])
-    held = dataclasses.replace(old, blocks=SparseBlocks(sp.csr_array(old.values)))
-    beside = ue.LatentIsing().fit(old).update(more, earlier=held)
-    expected = ue.LatentIsing().fit(old).update(more)
-    assert beside.predict_proba(more) == pytest.approx(expected.predict_proba(more))
-
-
-def test_rows_of_a_bare_array_are_new_items_and_names_are_text():
+def test_rows_of_a_bare_array_are_new_items():
     values = np.random.default_rng(0).choice([-1, 1], (60, 5))
     model = ue.LatentIsing().fit(values[:50], {0: 1, 3: -1})
     model.update(values[50:])
@@ -100,16 +97,9 @@ def test_rows_of_a_bare_array_are_new_items_and_names_are_text():
     # other rows are other items, whatever their places
     fresh = ue.LatentIsing().fit(values).predict_proba(values[20:30])
     assert np.all((model.predict_proba(values[20:30]) < 1) & (fresh < 1))
-    frame = draw_table(2)
-    frame["item"] = np.arange(100, 400)
-    model = ue.LatentIsing().fit(ue.Votes.of(frame), {100: "no", 101: "yes"})
-    again = frame[:50].assign(item=frame["item"][:50].astype(str))
-    model.update(ue.Votes.of(again))
-    assert model.voters_["votes"].tolist() == ue.Votes.of(frame).vote_counts().tolist()
-    assert model.predict(ue.Votes.of(again))[:2].tolist() == ["no", "yes"]
 
 
-def test_a_saved_model_keeps_votes_and_gold_labels_only_if_asked(model, table, gold, tmp_path):
+def test_gold_labels_are_kept_only_if_asked_and_not_forgotten(model, table, gold, tmp_path):
     votes, more = ue.Votes.of(table), ue.Votes.of(table[N_OLD:])
     bare, full = tmp_path / "bare.npz", tmp_path / "full.npz"
     ue.save(model, bare)
@@ -121,11 +111,6 @@ def test_a_saved_model_keeps_votes_and_gold_labels_only_if_asked(model, table, g
     assert_gold(loaded, votes, gold)
     assert_same(loaded.update(more), model.update(more), votes)
     assert_gold(loaded, votes, gold)
-
-
-def test_gold_labels_are_not_forgotten_where_the_earlier_votes_are_passed(
-    model, table, gold, tmp_path
-):
     votes, old, more = (ue.Votes.of(part) for part in (table, table[:N_OLD], table[N_OLD:]))
     ue.save(model, tmp_path / "bare.npz")
     loaded, expected = ue.load(tmp_path / "bare.npz"), ue.LatentIsing().fit(votes, gold)
@@ -135,18 +120,14 @@ def test_gold_labels_are_not_forgotten_where_the_earlier_votes_are_passed(
     assert_same(model.update(more, earlier=old), expected, votes)
 
 
-def test_an_update_takes_gold_labels_and_is_saved_and_updated_again(model, table, gold):
-    label = next(iter(gold.values()))
-    model.update(ue.Votes.of(table[N_OLD:]), y={"x299": label, "x000": gold["x000"]})
-    assert_gold(model, ue.Votes.of(table), {**gold, "x299": label})
-
-
-def test_an_updated_model_is_saved_and_updated_again(model, table, gold, tmp_path):
+def test_an_update_takes_gold_labels_and_is_saved_and_updated_again(model, table, gold, tmp_path):
     model.update(ue.Votes.of(table[N_OLD:290]))
     ue.save(model, tmp_path / "model.npz", keep_votes=True)
     again = ue.load(tmp_path / "model.npz").update(ue.Votes.of(table[290:]))
-    votes = ue.Votes.of(table)
+    votes, label = ue.Votes.of(table), next(iter(gold.values()))
     assert_same(again, ue.LatentIsing().fit(votes, gold), votes)
+    again.update(ue.Votes.of(table[N_OLD:]), y={"x299": label, "x000": gold["x000"]})
+    assert_gold(again, votes, {**gold, "x299": label})
 
 
 def test_copies_hold_no_votes_and_kept_items_are_distinct(model, table):

@@ -69,15 +69,6 @@ def test_other_names_permute_the_columns(name):
     assert other.decision_function(renamed) == pytest.approx(expected, abs=1e-6)
 
 
-@EACH
-def test_the_order_of_voters_and_items_does_not_matter(name):
-    codes, _ = crowd()
-    frame = pd.DataFrame(WORDS[codes]).rename(columns=str)
-    model, other = fit(name, frame), fit(name, frame[list(frame)[::-1]].iloc[::-1])
-    assert other.decision_function(frame) == pytest.approx(model.decision_function(frame), abs=1e-6)
-    assert other.weights_[::-1] == pytest.approx(model.weights_, abs=1e-6)
-
-
 def few():
     """Five classes, five voters on each of 120 items, many of them split."""
     rng = np.random.default_rng(3)

@@ -1,13 +1,12 @@
-import warnings
-
 import numpy as np
 import pytest
 from scipy.special import expit
 from sklearn.base import clone
 
 import unelisa as ue
+from report.judging import fit_quietly
 from unelisa.aggregators import AGGREGATORS
-from unelisa.errors import ModelError, UnelisaWarning
+from unelisa.errors import ModelError
 from unelisa.votes import Votes
 
 WORDS = np.array([None, "cat", "dog", "owl"], dtype=object)
@@ -20,12 +19,6 @@ def crowd():
     right = rng.random((500, 8)) < np.linspace(0.5, 0.85, 8)
     said = np.where(right, truth[:, None], rng.integers(1, 4, (500, 8)))
     return Votes.of(WORDS[said]), WORDS[truth]
-
-
-def fit_quietly(model, *data):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnelisaWarning)
-        return model.fit(*data)
 
 
 @pytest.mark.parametrize("name", AGGREGATORS)
@@ -101,7 +94,7 @@ def test_gold_labels_reach_every_fit_and_are_the_truth_of_their_items(crowd):
     assert model.predict(crowd.votes)[:5].tolist() == list(gold.values())
 
 
-def test_a_class_that_nobody_voted_is_never_predicted(crowd, tmp_path):
+def test_unvoted_classes_are_never_predicted_and_models_cloned(crowd, tmp_path):
     values = WORDS[crowd[0].values]
     votes = Votes.of(values, order=["cat", "elk", "dog", "owl"])
     model = ue.OneVsRest(ue.DawidSkene()).fit(votes)
@@ -109,9 +102,6 @@ def test_a_class_that_nobody_voted_is_never_predicted(crowd, tmp_path):
     assert model.predict_proba(votes)[:, 1].max() < 1e-100
     ue.save(model, tmp_path / "model.npz")
     assert ue.load(tmp_path / "model.npz").ordered_
-
-
-def test_it_is_cloned_and_takes_aggregators_only(crowd):
     model = ue.OneVsRest(ue.DawidSkene(smoothing=2.0))
     assert clone(model).estimator.smoothing == 2.0
     assert model.get_params()["estimator__smoothing"] == 2.0

@@ -141,14 +141,11 @@ def test_the_groups_are_found_from_the_votes_also_with_abstentions(grouped):
     assert model.score(values, truth) > 0.84
     assert model.voters_.group.tolist() == model.groups_.tolist()
     assert model.voters_.reason[0] == "it is counted, within a group of 5"
-    values, truth, groups = grouped
     seen = np.random.default_rng(2).random(values.shape) < 0.7
     votes = Votes.of(values * seen, coding="pm1")
     model = spectral.LatentSpectralMetaLearner(random_state=0).fit(votes)
     assert same_partition(model.groups_, groups)
     assert model.score(votes, truth) > 0.8
-    values = grouped[0]
-    model = spectral.LatentSpectralMetaLearner(random_state=0).fit(values)
     assert np.linalg.norm(model.group_weights_) == pytest.approx(1.0)
     sides = np.sign([values[:, model.groups_ == k] @ model.weights_[model.groups_ == k]
                      for k in range(4)])  # fmt: skip

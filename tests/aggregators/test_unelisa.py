@@ -30,7 +30,7 @@ def test_experts_and_labels_are_found_and_every_voter_gets_a_reason(simulated, m
     assert pruned.str.contains("not a knot|no other voter|with only").all()
 
 
-def test_the_score_is_the_bayes_rule_of_the_paper(simulated, model):
+def test_the_score_is_the_bayes_rule_or_the_augmented_majority(simulated, model):
     """2 (theta_0 + sum theta_0s f_s), (2.3)."""
     votes = simulated.votes
     expected = 2 * (model.field_ + votes.values @ model.weights_)
@@ -39,6 +39,13 @@ def test_the_score_is_the_bayes_rule_of_the_paper(simulated, model):
     psi = model.reliabilities_
     assert model.weights_ == pytest.approx(np.log(psi / (1 - psi)) / 2, abs=1e-9)
     assert np.all(psi[model.weights_ == 0] == 0.5)
+    model = UnElisa(rule="majority", random_state=0).fit(simulated.votes)
+    polarity = np.sign(simulated.model.edges[0, 1:])
+    assert model.weights_.tolist() == polarity.tolist()
+    assert model.decision_function(simulated.votes) == pytest.approx(
+        simulated.votes.values @ polarity
+    )
+    assert not hasattr(model, "predict_proba")
 
 
 def test_a_star_of_experts_by_hand():
@@ -53,17 +60,14 @@ def test_a_star_of_experts_by_hand():
     assert np.array_equal(model.predict(values), np.sign(values.sum(axis=1)))
 
 
-def test_augmented_majority_counts_experts_on_their_side(simulated):
-    model = UnElisa(rule="majority", random_state=0).fit(simulated.votes)
-    polarity = np.sign(simulated.model.edges[0, 1:])
-    assert model.weights_.tolist() == polarity.tolist()
-    assert model.decision_function(simulated.votes) == pytest.approx(
-        simulated.votes.values @ polarity
-    )
-    assert not hasattr(model, "predict_proba")
-
-
-def test_no_expert_falls_back_to_all_voters_with_a_warning():
+def test_few_or_no_experts_are_a_warning():
+    rng = np.random.default_rng(0)
+    first = rng.choice([-1, 1], 400)
+    second = np.where(rng.random(400) < 0.9, first, -first)
+    values = np.column_stack([first, second, rng.choice([-1, 1], (400, 3))])
+    with pytest.warns(ExpertsWarning, match="only 2 expert"):
+        model = UnElisa(random_state=0).fit(values)
+    assert model.experts_.tolist() == [0, 1]
     noise = np.random.default_rng(0).choice(np.array([-1, 1], dtype=np.int8), (200, 6))
     with pytest.warns(ExpertsWarning, match="no expert was found"):
         model = UnElisa("majority", 5.0, random_state=0).fit(noise)
@@ -74,23 +78,12 @@ def test_no_expert_falls_back_to_all_voters_with_a_warning():
     assert set(model.voters_.verdict) == {"counted"}
     assert np.isnan(model.prevalence_)
     assert np.isnan(model.reliabilities_).all()
-    noise = np.random.default_rng(0).choice(np.array([-1, 1], dtype=np.int8), (200, 6))
     with pytest.warns(ExpertsWarning, match="no expert was found"):
         model = UnElisa(penalty=5.0, random_state=0).fit(noise)
     assert np.array_equal(np.sign(model.decision_function(noise)), np.sign(noise.sum(axis=1)))
     assert len(set(model.reliabilities_.round(12))) == 1
     # noise says next to nothing, whatever the margin
     assert model.predict_proba(noise).max() < 0.8
-
-
-def test_few_experts_are_a_warning():
-    rng = np.random.default_rng(0)
-    first = rng.choice([-1, 1], 400)
-    second = np.where(rng.random(400) < 0.9, first, -first)
-    values = np.column_stack([first, second, rng.choice([-1, 1], (400, 3))])
-    with pytest.warns(ExpertsWarning, match="only 2 expert"):
-        model = UnElisa(random_state=0).fit(values)
-    assert model.experts_.tolist() == [0, 1]
 
 
 def test_voters_who_favor_one_label_are_pointed_out_without_intercepts(crowd):

@@ -128,6 +128,17 @@ def test_a_weighted_draw_that_leaves_an_item_out_counts_it_as_wrong(crowd):
     assert found.n_certified == 0
 
 
+def test_the_error_in_reach_is_one_of_the_weight_that_is_left(crowd):
+    """Hardly any weight is left after the answers, so that little can be said of it."""
+    votes, truth, model, weights = crowd
+    heavy = weights**3
+    drawn = draw_gold(model, votes, ERROR, weights=heavy)
+    asked = {"drawn": drawn.design, "weights": heavy, "per": "automatic"}
+    facts = ue.certify(model, votes, answer(drawn, truth, 150), ERROR, **asked).certificate
+    assert facts["n_certified"] == 0
+    assert facts["certifiable_error"] > ERROR
+
+
 def test_draws_count_until_the_first_item_after_the_last_answer():
     order, truth = np.array([3, 1, 3, 3, 0, 1, 2, 0]), np.array([-1, 1, -1, 0])
     marked, times = mark_unanswered(truth, order, True)
@@ -163,6 +174,7 @@ def test_weights_of_another_draw_are_refused(crowd):
         ("heavy", "weights must hold a number of at least 0"),
         (np.zeros(1000), "weights are all 0"),
         ({1: 2.0}, "weights has no value for 999 of the 1,000 items"),
+        (dict.fromkeys(range(1000), np.nan), "weights has no value for 1,000 of the 1,000 items"),
     ],
 )
 def test_weights_without_sense_are_refused(crowd, weights, sentence):
@@ -214,7 +226,8 @@ def test_strata_certify_what_pooled_gold_must_not(crowd):
     assert unseen <= ERROR * (found.n_certified + found.n_gold)
     both = gold | {int(i): int(truth[i]) for i in hard[:100]}
     assert ue.certify(model, votes, both, 0.2, strata=strata).n_certified > len(easy) - 200
-    with pytest.raises(VotesError, match="strata has no value for 999 of the 1,000 items"):
-        ue.certify(model, votes, gold, strata={1: "a"})
+    for unnamed in ({1: "a"}, dict.fromkeys(range(1000)) | {1: "a"}):
+        with pytest.raises(VotesError, match="strata has no value for 999 of the 1,000 items"):
+            ue.certify(model, votes, gold, strata=unnamed)
     with pytest.raises(VotesError, match="there are 1,000 strata; join them to 20 at most"):
         ue.certify(model, votes, gold, strata={i: i for i in range(1000)})

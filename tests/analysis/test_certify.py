@@ -347,6 +347,8 @@ def test_the_rate_of_another_class_is_the_rest(jury):
         certify_rates(model, votes, gold, dict(enumerate(system)), label=k) for k in (1, 0)
     )
     assert np.allclose(one["low"], 1 - other["high"])
+    some = {i: name if i % 2 else None for i, name in enumerate(system)}
+    assert list(certify_rates(model, votes, gold, some).index) == ["a", "b"]
     with pytest.raises(ModelError, match="not a class"):
         certify_rates(model, votes, gold, {0: "a"}, label="x")
     with pytest.raises(VotesError, match="none of the items"):
@@ -411,6 +413,9 @@ def test_what_is_no_cohort_is_refused():
         certify_cohort({}, {})
     with pytest.raises(ModelError, match="error must lie between 0 and 1"):
         certify_cohort({"p": 1}, {"p": 1}, 1.0)
+    for stranger in ("p\u200b", "\uff50", "q"):
+        with pytest.raises(VotesError, match="none of the 1 charts is of a flagged patient"):
+            certify_cohort({"p": 1}, {stranger: 1})
     with pytest.raises(VotesError, match="must be 0 or 1"):
         certify_cohort({"p": 1}, {"p": "case"})
 

@@ -82,7 +82,7 @@ def test_shares_and_labels_against_the_majority():
     assert own.differs.tolist() == [True, False, False]
 
 
-def test_items_are_counted_and_decided_beyond_the_bound_not_at_it():
+def test_items_are_counted_binned_and_decided_beyond_the_bound():
     values = np.array([[1], [0], [1], [1]], dtype=np.int8)
     found = describe_items(judged([-1, 0, 0, 2], values=values))
     assert found == {
@@ -96,9 +96,6 @@ def test_items_are_counted_and_decided_beyond_the_bound_not_at_it():
     }
     chances = [0.0, 1 - SURE - 1e-9, 0.5, SURE - 1e-9, SURE + 1e-9, 1.0]
     assert describe_items(judged([], chances))["sure"] == 4
-
-
-def test_scores_and_posteriors_are_binned():
     found = count_scores(judged([], [0.0, 0.049, 0.051, 0.999, 1.0]))
     assert found["kind"] == "probability"
     assert found["counts"] == [2, 1] + [0] * (BINS - 3) + [2]
@@ -111,7 +108,7 @@ def test_scores_and_posteriors_are_binned():
     assert (level["edges"][0], level["edges"][-1], sum(level["counts"])) == (-1.0, 1.0, 2)
 
 
-def test_a_long_roc_is_thinned_but_keeps_its_area_and_one_side_has_none():
+def test_rocs_and_bins_count_every_item():
     rng = np.random.default_rng(0)
     positive = rng.random(50_000) < 0.3
     scores = rng.normal(size=50_000) + positive
@@ -124,19 +121,6 @@ def test_a_long_roc_is_thinned_but_keeps_its_area_and_one_side_has_none():
         np.trapezoid(hits, alarms), abs=1e-3
     )
     assert trace_roc(np.array([True, True]), np.array([1.0, 2.0])) == []
-
-
-def test_the_four_kinds_of_labels_are_counted():
-    signs, scores = np.array([1, 1, 1, -1, -1, 0]), np.array([2.0, 0.0, -1.0, 1.0, -1.0, 1.0])
-    assert score_reference(Reference(scores, signs.astype(np.int8), False))["confusion"] == {
-        "true_positive": 2,
-        "false_negative": 1,
-        "false_positive": 1,
-        "true_negative": 1,
-    }
-
-
-def test_bins_count_every_item_and_bracket_the_share():
     rng = np.random.default_rng(0)
     chances = rng.random(2000)
     bins = bin_calibration(rng.random(2000) < chances, chances)
@@ -148,9 +132,16 @@ def test_bins_count_every_item_and_bracket_the_share():
     chances = np.repeat([0.05, 0.55, 0.95], [100, 3, 100])
     bins = bin_calibration(chances > 0.5, chances)
     assert [one["n"] for one in bins] == [100, 103]
+    signs, scores = np.array([1, 1, 1, -1, -1, 0]), np.array([2.0, 0.0, -1.0, 1.0, -1.0, 1.0])
+    assert score_reference(Reference(scores, signs.astype(np.int8), False))["confusion"] == {
+        "true_positive": 2,
+        "false_negative": 1,
+        "false_positive": 1,
+        "true_negative": 1,
+    }
 
 
-def test_unknown_items_are_left_out_and_a_margin_has_no_calibration(crowd):
+def test_truth_is_compared_on_known_items_of_two_classes_or_three(crowd):
     votes, truth = crowd
     signs = np.where(np.arange(600) < 100, truth, 0).astype(np.int8)
     model = DawidSkene(random_state=0).fit(votes)
@@ -158,23 +149,24 @@ def test_unknown_items_are_left_out_and_a_margin_has_no_calibration(crowd):
     assert scored["n"] == sum(scored["confusion"].values()) == 100
     assert scored["accuracy"] > 0.9
     assert scored["calibration_error"] < 0.1
-    votes, truth = crowd
     model = MajorityVote().fit(votes)
     scored = score_reference(Reference.of(model, Judged.of(model, votes), truth))
     assert scored["calibration"] == []
     assert scored["calibration_error"] is None
     assert scored["log_loss"] is None
     assert scored["roc"]
-
-
-def test_items_of_unknown_ease_are_not_counted():
-    known = judged([1.0, -2.0, 0.5])
-    eased = replace(known, ease=np.array([0.3, np.nan, 1.2]))
-    counted = count_ease(eased)
-    assert (counted["n"], counted["hard"], sum(counted["counts"])) == (2, 1, 2)
-    assert HARD in counted["edges"]  # no bar has both hard items and others
-    assert count_ease(known) is None
-    assert count_ease(replace(known, ease=np.full(3, np.nan))) is None
+    given = np.array([[0.8, 0.1, 0.1], [0.3, 0.6, 0.1], [0.2, 0.2, 0.6], [0.7, 0.2, 0.1]])
+    truth = np.array([1, 1, 3, 0], dtype=np.int8)
+    found = score_reference(Reference(np.log(given), truth, True, ordered=True))
+    assert (found["n"], found["accuracy"]) == (3, pytest.approx(2 / 3))
+    assert found["confusion"] == [[1, 1, 0], [0, 0, 0], [0, 0, 1]]
+    assert found["mean_absolute_error"] == pytest.approx(1 / 3)
+    assert [one["n"] for one in found["calibration"]] == [3]
+    assert found["roc"] == []
+    votes = Votes.of([["a", "a"], ["b", "b"], ["c", "c"]])
+    model = MajorityVote().fit(votes)
+    reference = Reference.of(model, Judged.of(model, votes), np.array([1, 2, 3, 3], dtype=np.int8))
+    assert score_reference(reference)["accuracy"] == pytest.approx((3 + 1 / 3) / 4)
 
 
 def judged_classes(scores, has_chances=False):
@@ -185,7 +177,7 @@ def judged_classes(scores, has_chances=False):
     return Judged(votes, votes.classes, np.array(scores, dtype=float), has_chances)
 
 
-def test_items_of_three_classes_are_counted_and_their_leads_are_over_the_next():
+def test_items_of_three_classes_and_unknown_ease_are_counted():
     shares = judged_classes([[0.2, 0.5, 0.3], [0.4, 0.2, 0.4], [0, 0, 0]])
     assert shares.labels() == ["b", "a", "a"]
     assert describe_items(shares) == {"n": 3, "ties": 2, "unvoted": 1, "sure": None, "differ": 1}
@@ -205,18 +197,10 @@ def test_items_of_three_classes_are_counted_and_their_leads_are_over_the_next():
     assert found.as_class_shares() == pytest.approx(given)
     assert describe_items(found)["sure"] == 1
     assert count_scores(found)["kind"] == "confidence"
-
-
-def test_truth_of_three_classes_is_compared_also_without_votes():
-    given = np.array([[0.8, 0.1, 0.1], [0.3, 0.6, 0.1], [0.2, 0.2, 0.6], [0.7, 0.2, 0.1]])
-    truth = np.array([1, 1, 3, 0], dtype=np.int8)
-    found = score_reference(Reference(np.log(given), truth, True, ordered=True))
-    assert (found["n"], found["accuracy"]) == (3, pytest.approx(2 / 3))
-    assert found["confusion"] == [[1, 1, 0], [0, 0, 0], [0, 0, 1]]
-    assert found["mean_absolute_error"] == pytest.approx(1 / 3)
-    assert [one["n"] for one in found["calibration"]] == [3]
-    assert found["roc"] == []
-    votes = Votes.of([["a", "a"], ["b", "b"], ["c", "c"]])
-    model = MajorityVote().fit(votes)
-    reference = Reference.of(model, Judged.of(model, votes), np.array([1, 2, 3, 3], dtype=np.int8))
-    assert score_reference(reference)["accuracy"] == pytest.approx((3 + 1 / 3) / 4)
+    known = judged([1.0, -2.0, 0.5])
+    eased = replace(known, ease=np.array([0.3, np.nan, 1.2]))
+    counted = count_ease(eased)
+    assert (counted["n"], counted["hard"], sum(counted["counts"])) == (2, 1, 2)
+    assert HARD in counted["edges"]  # no bar has both hard items and others
+    assert count_ease(known) is None
+    assert count_ease(replace(known, ease=np.full(3, np.nan))) is None

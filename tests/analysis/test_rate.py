@@ -148,7 +148,7 @@ def drawn():
     return found.votes, found.truth, ue.DawidSkene().fit(found.votes)
 
 
-def test_shares_of_more_classes_add_up_and_are_covered(drawn):
+def test_shares_of_more_classes_have_a_row_each_and_are_covered(drawn):
     votes, codes, model = drawn
     truth = codes[:, None] == np.arange(1, 4)
     chances = model.predict_proba(votes)
@@ -160,16 +160,11 @@ def test_shares_of_more_classes_add_up_and_are_covered(drawn):
     covered, width = count_covered(truth, chances, 50)
     assert covered.min() >= 0.917
     assert np.all(width <= 1.05 * gold_alone(truth, 50))
-
-
-def test_the_table_has_a_row_per_class(drawn):
-    votes, codes, model = drawn
     labels = votes.name_codes(codes)
     gold = {votes.items[i]: labels[i] for i in range(0, 600, 15)}
     found = estimate_rate(model, votes, gold)
     assert list(found.index) == list(model.classes_)
     assert list(found.columns) == ["share", "low", "high"]
-    truth = codes[:, None] == np.arange(1, 4)
     known = np.isin(np.arange(600), np.arange(0, 600, 15))[:, None] & truth
     expected = correct_shares(known, model.predict_proba(votes), LEVEL)
     assert found.to_numpy() == pytest.approx(np.array(expected))
@@ -204,7 +199,7 @@ def test_without_gold_share_and_interval_are_those_of_the_fit(panel, fitted):
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.ReliabilityWarning")
-def test_other_items_have_their_own_share_and_an_interval_as_wide(panel):
+def test_other_items_and_more_classes_have_the_shares_of_the_fit(panel, drawn):
     votes, truth = panel
     model = ue.LatentIsing().fit(votes)
     most = votes.take_items(np.argsort(-truth, kind="stable")[:250])
@@ -212,10 +207,6 @@ def test_other_items_have_their_own_share_and_an_interval_as_wide(panel):
     assert found["share"] == pytest.approx(model.predict_proba(most)[:, 1].mean())
     reach = [logit(one["high"]) - logit(one["share"]) for one in (found, before)]
     assert reach[0] == pytest.approx(reach[1])
-
-
-@pytest.mark.filterwarnings("ignore::unelisa.errors.ReliabilityWarning")
-def test_more_classes_have_the_shares_of_the_fit_too(drawn):
     votes = drawn[0]
     model = ue.LatentIsing().fit(votes)
     found = estimate_rate(model, votes, level=0.9)
@@ -270,13 +261,7 @@ def test_bad_gold_labels_are_refused(crowd, gold, sentence):
         estimate_rate(model, votes, gold)
 
 
-def test_a_label_that_nobody_voted_is_refused(drawn):
-    votes, _, model = drawn
-    with pytest.raises(VotesError, match="gold cannot be used: it holds a label that nobody"):
-        estimate_rate(model, votes, {votes.items[0]: "none of these"})
-
-
-def test_bad_models_levels_and_labels_that_nobody_voted_are_refused(crowd):
+def test_bad_models_levels_and_labels_are_refused_without_names(crowd, drawn):
     votes, _ = crowd
     for model in (ue.MajorityVote().fit(votes), "model"):
         with pytest.raises(ModelError, match="rates need a method with probabilities"):
@@ -284,9 +269,9 @@ def test_bad_models_levels_and_labels_that_nobody_voted_are_refused(crowd):
     for level in (95, 1.0, "high"):
         with pytest.raises(ModelError, match="level must lie between 0 and 1"):
             estimate_rate(ue.DawidSkene().fit(votes), votes, level=level)
-
-
-def test_the_warning_names_no_item_or_label(crowd):
+    votes, _, model = drawn
+    with pytest.raises(VotesError, match="gold cannot be used: it holds a label that nobody"):
+        estimate_rate(model, votes, {votes.items[0]: "none of these"})
     votes, _ = crowd
     model = ue.DawidSkene().fit(votes)
     model.reliable_, model.reliability_reason_ = False, "so it is"

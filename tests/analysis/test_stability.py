@@ -49,15 +49,14 @@ def dense_edges(stability, voters):
 
 
 @pytest.mark.parametrize("silent", [False, True])
-def test_edges_agree_with_a_slow_loop_on_weighted_items(crowd, silent):
+def test_edges_agree_with_a_slow_loop_on_drawn_items(crowd, silent):
     votes = with_silence(crowd[0]) if silent else crowd[0]
     exact = partial(select_neighborhoods, tol=1e-6)
     found = bootstrap(votes, exact, B, random_state=3, level=0.8)
     graphs = []
     for rows, _ in seeded_draws(len(votes), B, 3):
-        counts = np.bincount(rows, minlength=len(votes)).astype(np.float64)
-        penalties = theory_penalty(votes.take_items(rows))
-        problem = L1Problem(votes.values, penalties, tol=1e-6, item_weights=counts)
+        drawn = votes.take_items(rows)
+        problem = L1Problem(drawn.values, theory_penalty(drawn), tol=1e-6)
         graphs.append(VoterGraph.of(naive_solver.ProximalGradient().solve(problem).weights))
     dense = dense_edges(found, votes.voters)
     drawn = np.array([graph.weights for graph in graphs])
@@ -270,7 +269,20 @@ def test_a_draw_has_as_many_items_with_repetitions_in_order():
     assert np.abs(counts - 200).max() < 5 * 14
 
 
-def test_fits_that_fail_are_left_out_and_counted(generators):
+def test_draws_without_a_vote_and_fits_that_fail_are_left_out(generators):
+    def fit(_):
+        raise VotesError("these votes are odd")
+
+    with pytest.raises(ModelError, match="^20 of 20 resamples .* because these votes are odd$"):
+        repeat_fits(fit, generators, None, None)
+
+    def fit(_):
+        warnings.warn("a stranger's", RuntimeWarning, stacklevel=2)
+
+    with pytest.warns(RuntimeWarning, match="stranger") as caught:
+        repeat_fits(fit, generators, None, None)
+    assert len(caught) >= 1
+
     def fit(generator):
         if generator.random() < 0.5:
             raise VotesError("nobody voted on anything")
@@ -289,21 +301,6 @@ def test_fits_that_fail_are_left_out_and_counted(generators):
 
     with pytest.raises(KeyError, match="a mistake"):
         repeat_fits(fit, generators, 2, None)
-
-
-def test_where_no_fit_succeeds_there_is_no_answer_and_strangers_warn(generators):
-    def fit(_):
-        raise VotesError("these votes are odd")
-
-    with pytest.raises(ModelError, match="^20 of 20 resamples .* because these votes are odd$"):
-        repeat_fits(fit, generators, None, None)
-
-    def fit(_):
-        warnings.warn("a stranger's", RuntimeWarning, stacklevel=2)
-
-    with pytest.warns(RuntimeWarning, match="stranger") as caught:
-        repeat_fits(fit, generators, None, None)
-    assert len(caught) >= 1
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])

@@ -27,21 +27,6 @@ def run() -> Callable[..., Result]:
     return call
 
 
-@pytest.fixture
-def refused(run) -> Callable[..., str]:
-    """Call the command line, expect exit code 2 and one sentence, and return the sentence."""
-
-    def call(*arguments: object) -> str:
-        result = run(*arguments)
-        assert result.exit_code == 2, result.output
-        assert result.stderr.startswith("Error: ")
-        assert result.stderr.count("\n") == 1
-        assert "Traceback" not in result.output
-        return result.stderr.strip()
-
-    return call
-
-
 @pytest.fixture(scope="session")
 def drawn() -> SimulatedEhr:
     """Simulated health records."""

@@ -6,7 +6,7 @@ import pytest
 KEYS = ["method", "accuracy", "balanced_accuracy", "auc", "log_loss", "seconds", "n_experts"]
 
 
-def test_methods_by_any_of_their_names_are_scored_on_the_screen_and_for_machines(run, files):
+def test_methods_are_scored_by_any_name_on_the_screen_and_for_machines(run, files, refused):
     path, names = files.folder / "rows.json", "MajorityVote,majority-vote,UNELISA"
     truth = ("--truth", files.truth)
     result = run("compare", files.votes, *truth, "--methods", names, "--json", path)
@@ -19,6 +19,11 @@ def test_methods_by_any_of_their_names_are_scored_on_the_screen_and_for_machines
     assert all(list(row) == KEYS for row in rows)
     assert rows[0]["log_loss"] is None
     assert rows[0]["n_experts"] is None
+    assert "--truth" in refused("compare", files.votes)
+    told = refused("compare", files.votes, "--truth", files.truth, "--methods", "unelisa,guess")
+    assert "there is no method 'guess'" in told
+    files.truth.write_text("a,b,c\n1,2,3\n")
+    assert "a column named item" in refused("compare", files.votes, "--truth", files.truth)
 
 
 def test_the_truth_may_be_parquet_and_ties_count_half(run, files):
@@ -32,14 +37,6 @@ def test_the_truth_may_be_parquet_and_ties_count_half(run, files):
     row = json.loads(run("compare", files.votes, *arguments).stdout)[0]
     assert row["accuracy"] == pytest.approx(2 / 3)
     assert row["balanced_accuracy"] == pytest.approx(0.625)
-
-
-def test_bad_input_is_refused(refused, files):
-    assert "--truth" in refused("compare", files.votes)
-    told = refused("compare", files.votes, "--truth", files.truth, "--methods", "unelisa,guess")
-    assert "there is no method 'guess'" in told
-    files.truth.write_text("a,b,c\n1,2,3\n")
-    assert "a column named item" in refused("compare", files.votes, "--truth", files.truth)
 
 
 @pytest.mark.shared
@@ -78,11 +75,6 @@ def test_methods_of_more_classes_are_scored_and_the_others_named(run, graded):
     keys = "method accuracy balanced_accuracy macro_f1 log_loss calibration_error"
     assert list(rows[0]) == [*keys.split(), "mean_absolute_error", "seconds"]
     assert {"majority-vote", "dawid-skene"} <= {row["method"] for row in rows}
-
-
-def test_methods_that_were_named_are_not_listed_and_errors_are_in_steps_of_a_declared_order(
-    run, graded
-):
     result = run("compare", *graded, "--methods", "majority-vote,dawid-skene")
     assert "Left out" not in result.stdout
     arguments = ("--methods", "majority-vote,dawid-skene", "--order", "a,b,c,d")

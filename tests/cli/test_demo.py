@@ -46,7 +46,7 @@ def test_the_demo_shows_two_comparisons_and_the_voters_in_80_columns(demo):
     }
 
 
-def test_the_demo_leaves_labels_a_report_and_its_inputs(demo, run, tmp_path):
+def test_the_demo_leaves_labels_and_its_rules_of_569_patients(demo, run, tmp_path):
     folder = demo.folder
     labels, truth = pd.read_csv(folder / "labels.csv"), pd.read_csv(folder / "truth.csv")
     assert (labels.label == truth.label).mean() > 0.95
@@ -54,6 +54,10 @@ def test_the_demo_leaves_labels_a_report_and_its_inputs(demo, run, tmp_path):
     again = run("fit", folder / "votes.csv", "--out", tmp_path / "labels.csv")
     assert again.exit_code == 0
     assert (tmp_path / "labels.csv").read_text() == (folder / "labels.csv").read_text()
+    known = breast_cancer_votes()
+    assert known.votes.shape == (569, 30)
+    assert known.votes.classes == ("benign", "malignant")
+    assert (known.signs == 1).sum() == 212
 
 
 def test_the_next_command_is_named_as_this_one_was_called(monkeypatch, tmp_path):
@@ -95,10 +99,3 @@ def test_the_demo_on_more_classes_compares_the_methods_that_take_them(classes):
     labels, truth = pd.read_csv(folder / "labels.csv"), pd.read_csv(folder / "truth.csv")
     assert (labels.label == truth.label).mean() > 0.8
     assert "Hard pairs" in (folder / "report.html").read_text()
-
-
-def test_breast_cancer_votes_are_30_rules_on_569_patients():
-    known = breast_cancer_votes()
-    assert known.votes.shape == (569, 30)
-    assert known.votes.classes == ("benign", "malignant")
-    assert (known.signs == 1).sum() == 212

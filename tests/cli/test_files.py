@@ -8,7 +8,7 @@ from unelisa.cli.files import check_outputs, output_files
 from unelisa.errors import ModelError
 
 
-def test_all_files_appear_together(tmp_path):
+def test_files_appear_together_or_not_at_all(tmp_path):
     with output_files() as files:
         files.write_text(tmp_path / "a.txt", "a")
         files.write_json(tmp_path / "b.json", {"b": [1.5, None]})
@@ -20,6 +20,12 @@ def test_all_files_appear_together(tmp_path):
         "b": [1.5, None],
     }
     assert (tmp_path / "c.csv").read_text() == "name,vote\n'=x,-1\n"
+    check_outputs(tmp_path / "new.csv", None)
+    for path in (tmp_path / "none" / "new.csv", tmp_path):
+        with pytest.raises(ModelError, match="cannot write"):
+            check_outputs(path)
+    with pytest.raises(ModelError, match="same file name"):
+        check_outputs(tmp_path / "new.csv", tmp_path / "new.csv")
 
 
 def test_after_a_failure_no_file_is_there_and_the_failing_one_is_named(tmp_path):
@@ -29,15 +35,6 @@ def test_after_a_failure_no_file_is_there_and_the_failing_one_is_named(tmp_path)
         raise OSError(errno.ENOSPC, "No space left on device")
     assert caught.value.errno == errno.ENOSPC
     assert list(tmp_path.iterdir()) == []
-
-
-def test_outputs_are_checked_beforehand(tmp_path):
-    check_outputs(tmp_path / "new.csv", None)
-    for path in (tmp_path / "none" / "new.csv", tmp_path):
-        with pytest.raises(ModelError, match="cannot write"):
-            check_outputs(path)
-    with pytest.raises(ModelError, match="same file name"):
-        check_outputs(tmp_path / "new.csv", tmp_path / "new.csv")
 
 
 def test_labels_with_another_set_of_columns_are_labels_too(tmp_path):

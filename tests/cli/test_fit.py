@@ -193,7 +193,7 @@ def test_settings_of_the_method_can_be_given(run, refused, files):
     assert "'abc'" in wrong
 
 
-def test_votes_of_no_truth_are_called_so(run, files):
+def test_votes_of_no_truth_are_called_so_without_a_number(run, files):
     """Noise and copies: the label file is written, but nobody can miss that it says nothing."""
     rng = np.random.default_rng(4)
     noise = pd.DataFrame(rng.choice(["yes", "no"], (300, 6)), columns=list("abcdef"))
@@ -210,6 +210,12 @@ def test_votes_of_no_truth_are_called_so(run, files):
         assert "cannot be relied on" in found["warnings"][0]
         assert "cannot be relied on" in page.read_text(encoding="utf-8")
         assert "cannot be relied on" in run("predict", model, files.votes).stderr
+    noise = pd.DataFrame(np.random.default_rng(4).choice(["yes", "no"], (300, 6)))
+    noise.to_csv(files.votes, index_label="item")
+    told = run("fit", files.votes, "--json", "-").stdout
+    assert json.loads(told)["expected_accuracy"] == {"share": None, "low": None, "high": None}
+    shown = run("fit", files.votes).stdout
+    assert "expected accuracy cannot be estimated" in shown
 
 
 def test_the_answer_is_that_of_a_table_in_memory(run, files):
@@ -276,15 +282,6 @@ def test_another_reading_can_be_taken_if_it_is_there(run, divided, refused, file
     assert "omit --stability or --reading" in both
 
 
-def test_where_nothing_can_be_told_no_number_is_printed(run, files):
-    noise = pd.DataFrame(np.random.default_rng(4).choice(["yes", "no"], (300, 6)))
-    noise.to_csv(files.votes, index_label="item")
-    told = run("fit", files.votes, "--json", "-").stdout
-    assert json.loads(told)["expected_accuracy"] == {"share": None, "low": None, "high": None}
-    shown = run("fit", files.votes).stdout
-    assert "expected accuracy cannot be estimated" in shown
-
-
 def test_a_quiet_fit_prints_nothing_and_a_strict_one_says_by_its_code_where_labels_are_bad(
     run, files, divided
 ):
@@ -340,9 +337,7 @@ def ratings(tmp_path):
     return tmp_path / "ratings.csv"
 
 
-@pytest.mark.parametrize(
-    "method", [name for name, cls in AGGREGATORS.items() if cls.takes.any_class]
-)
+@pytest.mark.parametrize("method", ["latent-ising", "dawid-skene", "majority-vote"])
 def test_more_than_two_classes_are_fitted_and_predicted(method, run, ratings):
     folder = ratings.parent
     model, labels, again = (folder / name for name in ("model.npz", "labels.csv", "again.csv"))
@@ -367,7 +362,7 @@ def test_more_than_two_classes_are_fitted_and_predicted(method, run, ratings):
     assert run("predict", model, ratings, "--out", labels).exit_code == 0
 
 
-def test_gold_labels_of_more_classes(run, ratings):
+def test_gold_labels_and_prevalences_of_more_classes(run, ratings, refused):
     gold, out = (ratings.parent / name for name in ("gold.csv", "labels.csv"))
     known = pd.read_csv(gold)
     known["label"] = known["label"].replace({"poor": "good", "good": "poor"})
@@ -385,9 +380,6 @@ def test_gold_labels_of_more_classes(run, ratings):
     result = run("fit", ratings, "--method", "dawid-skene", "--gold", gold)
     assert result.exit_code == 2
     assert "nobody ever voted, in data row 1" in result.stderr.replace("\n", " ")
-
-
-def test_prevalences_of_more_classes_and_methods_of_two(run, refused, ratings):
     out = ratings.parent / "labels.csv"
     stated = ("--prevalence", "poor=.5", "--prevalence", "fair=.1-.2")
     assert run("fit", ratings, *stated, "--out", out).exit_code == 0

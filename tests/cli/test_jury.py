@@ -1,6 +1,7 @@
 """Panels of judges on the command line."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -166,7 +167,7 @@ def test_options_are_spelled_as_options(refused, tmp_path):
     path = tmp_path / "log.jsonl"
     path.write_text('{"run_id": "Xylophon7", "key": "strict", "score": 0.7}\n')
     told = refused("jury", path)
-    assert "scores of 1 judge on 1 answer are too few for means" in told
+    assert "scores of 1 judge on 1 answer are too few" in told
     assert refused("jury", path, "--out", tmp_path / "x.csv").endswith("passes with --cut")
     assert "Xylophon7" not in told
     path.write_text('{"item": 1, "judge": 2, "run_id": 1, "key": "k", "score": 0}\n')
@@ -207,6 +208,35 @@ def test_preferences_give_a_leaderboard(run, tmp_path):
     assert [row["name"] for row in said["judges"]] == ["expert_1", "bob", "coin"]
     assert said["human_agreement"]["rank_correlation"] == pytest.approx(1.0)
     assert "strengths with those of people (150 comparisons): 1.00" in told
+
+
+@pytest.mark.parametrize(
+    ("name", "best", "judges"),
+    [
+        ("prodigy-compare-1.18.jsonl", "A", ["ab-ann", "ab-bob"]),
+        ("prodigy-tournament-1.18.jsonl", "plain.jinja2", ["t-ann", "t-bob"]),
+        ("argilla-server-ranking-2.8.jsonl", "a", ["ranker-v1", "u1", "u2"]),
+    ],
+)
+def test_comparisons_and_rankings_of_frameworks_give_a_leaderboard(
+    name, best, judges, run, tmp_path
+):
+    log, found = Path(__file__).parents[1] / "jury" / "fixtures" / name, tmp_path / "found.json"
+    told = " ".join(run("jury", log, "--json", found).stdout.split())
+    said = json.loads(found.read_text())
+    assert said["systems"][0]["system"] == best
+    assert sorted(row["name"] for row in said["judges"]) == judges
+    assert "too few for intervals" in told
+    assert "Xylophon7" not in told
+
+
+def test_one_of_several_criteria_is_asked_for(run, refused, tmp_path):
+    fixtures = Path(__file__).parents[1] / "jury" / "fixtures"
+    log, found = fixtures / "openai-evals-1.0.2-criteria.jsonl", tmp_path / "found.json"
+    assert "--question relevance" in refused("jury", log)
+    result = run("jury", log, "--question", "correctness", "--labels", "N,Y", "--json", found)
+    assert "1 judgment failed and count as abstentions" in " ".join(result.stdout.split())
+    assert json.loads(found.read_text())["failures"] == {"letters-fact.dev.v0": 1}
 
 
 def test_random_gold_labels_bound_the_pass_rate_of_each_system(run, refused, panel, tmp_path):

@@ -1,5 +1,8 @@
 import builtins
 import json
+import subprocess
+import sys
+import threading
 
 import numpy as np
 import pandas as pd
@@ -7,6 +10,7 @@ import pytest
 
 import unelisa as ue
 from unelisa.analysis.rate import estimate_rate
+from unelisa.outputs import holding
 from unelisa.sources.tables import read_votes
 from unelisa.storage import load
 
@@ -48,7 +52,7 @@ def test_rates_are_those_of_the_public_function(run, files, model, gold):
     assert "correct the model's errors, if they are a random sample" in result.stdout
 
 
-def test_without_gold_the_intervals_rest_on_the_model(run, files, model):
+def test_rates_without_gold_rest_on_the_model_or_cannot_be_told(run, files, model):
     result = run("rate", model, files.votes, "--json", "-")
     told = json.loads(result.stdout)
     assert told["gold"] == 0
@@ -58,9 +62,6 @@ def test_without_gold_the_intervals_rest_on_the_model(run, files, model):
     shown = run("rate", model, files.votes).stdout
     assert "The intervals rest on the model" in shown
     assert "600 items\n" in shown
-
-
-def test_votes_that_cannot_tell_are_said_to_be(run, files):
     frame = pd.read_csv(files.votes)[["item", "w0", "w1"]]
     frame.to_csv(files.votes, index=False)
     model = files.folder / "two.npz"
@@ -120,7 +121,7 @@ def test_the_file_holds_what_the_function_returns_or_stdout(run, files, gapped):
     assert [[row["item"], row["voter"]] for row in told["votes"]] == asked
 
 
-def test_costs_voters_and_a_human_are_taken(run, files, gapped):
+def test_costs_voters_and_a_human_are_taken_and_bad_options_refused(run, files, gapped, refused):
     costs, out = files.folder / "costs.csv", files.folder / "ask.csv"
     costs.write_text("voter,cost\nw1,2.5\n")
     asked = ("--voters", "w1,w2", "--cost", costs, "--out", out)
@@ -130,6 +131,13 @@ def test_costs_voters_and_a_human_are_taken(run, files, gapped):
     assert set(found.loc[found["voter"] == "w1", "cost"]) <= {2.5}
     run("suggest", gapped, files.votes, "--gold-cost", 0.1, "--n", 5, "--out", out)
     assert set(pd.read_csv(out)["voter"]) == {"human"}
+    ask = ("suggest", gapped, files.votes)
+    assert "--voters names 'zoe'" in refused(*ask, "--voters", "w1,zoe")
+    assert "n must be a whole number" in refused(*ask, "--n", 0)
+    assert "gold_cost must be a positive number" in refused(*ask, "--gold-cost", -1)
+    assert "criterion must be one of" in refused(*ask, "--criterion", "luck")
+    absent = files.folder / "absent.csv"
+    assert "there is no file absent.csv" in refused(*ask, "--cost", absent)
 
 
 def test_nothing_worth_buying_is_said(run, files, gapped):
@@ -163,16 +171,6 @@ def test_bad_costs_are_one_sentence(refused, files, gapped, costs, told):
     assert told in refused("suggest", gapped, files.votes, "--cost", path)
 
 
-def test_bad_options_are_one_sentence(refused, files, gapped):
-    ask = ("suggest", gapped, files.votes)
-    assert "--voters names 'zoe'" in refused(*ask, "--voters", "w1,zoe")
-    assert "n must be a whole number" in refused(*ask, "--n", 0)
-    assert "gold_cost must be a positive number" in refused(*ask, "--gold-cost", -1)
-    assert "criterion must be one of" in refused(*ask, "--criterion", "luck")
-    absent = files.folder / "absent.csv"
-    assert "there is no file absent.csv" in refused(*ask, "--cost", absent)
-
-
 @pytest.fixture
 def reported(run, files):
     path = files.folder / "model.npz"
@@ -180,24 +178,17 @@ def reported(run, files):
     return path
 
 
-def test_a_stored_model_has_a_page_on_its_voters_and_findings_for_machines(
-    run, files, reported, refused
-):
+def test_a_stored_model_has_a_page_with_a_truth_or_without(run, files, reported, refused):
     out = files.folder / "page.html"
     result = run("report", reported, "--out", out)
     assert result.exit_code == 0, result.output
     page = out.read_text()
     assert "of 9 voters are experts" in page
     assert "items labeled" not in page
-    out = files.folder / "page.html"
     result = run("report", reported, files.votes, "--out", out, "--json", "-")
     assert json.loads(result.stdout)["items"]["n"] == 600
     assert out.exists()
     assert "votes" in refused("report", reported, "--truth", files.truth)
-
-
-def test_with_a_truth_the_page_compares_and_names_items_if_asked(run, files, reported):
-    out = files.folder / "page.html"
     result = run(
         "report", reported, files.votes, "--truth", files.truth, "--show-items", "--out", out
     )
@@ -243,3 +234,187 @@ def test_the_page_opens_with_a_certificate_of_the_same_votes(run, refused, files
         assert told in refused(*arguments, "--certificate", facts)
     facts.write_text(json.dumps({**stated, "votes_sha256": "0"}))
     assert "certificate of other votes" in refused(*arguments, "--certificate", facts)
+
+
+@pytest.fixture
+def fitted(run, files):
+    path = files.folder / "model.npz"
+    method = ("--method", "dawid-skene")
+    run("fit", files.votes, *method, "--save", path, "--out", files.folder / "fitted.csv")
+    return path
+
+
+def test_a_stored_model_gives_the_same_labels_and_warns_of_strangers(run, files, fitted):
+    out = files.folder / "labels.csv"
+    result = run("predict", fitted, files.votes, "--out", out)
+    assert "600 items labeled" in result.stdout
+    assert out.read_text() == (files.folder / "fitted.csv").read_text()
+    facts = json.loads(run("predict", fitted, files.votes, "--out", out, "--json", "-").stdout)
+    assert (facts["items"], facts["reliable"]) == (600, True)
+    result = run("predict", fitted, files.votes)
+    assert result.stdout == (files.folder / "fitted.csv").read_text()
+    assert result.stderr == ""
+    pd.read_csv(files.votes).assign(stranger="yes").to_csv(files.votes, index=False)
+    result = run("predict", fitted, files.votes)
+    assert result.exit_code == 0
+    assert result.stderr == ("Warning: 1 voter unknown to the model and ignored: 'stranger'\n")
+
+
+def test_snorkels_codes_are_read_as_at_the_fit(run, tmp_path):
+    votes, fitted = tmp_path / "votes.csv", tmp_path / "model.npz"
+    rows = [("1,1,-1", "1"), ("0,-1,0", "0"), ("-1,1,1", "1"), ("0,0,1", "0")] * 9
+    lines = [f"x{i:02d},{said}" for i, (said, _) in enumerate(rows)]
+    votes.write_text("\n".join(["item,ann,bob,cat", *lines, ""]))
+    run("fit", votes, "--coding", "snorkel", "--method", "majority-vote", "--save", fitted)
+    result = run("predict", fitted, votes)
+    assert result.exit_code == 0, result.stderr
+    labels = [line.split(",")[1] for line in result.stdout.splitlines()[1:]]
+    assert labels == [label for _, label in rows]
+
+
+def test_bad_models_votes_and_labels_are_refused(refused, files, fitted):
+    told = refused("predict", fitted, files.votes, "--labels", "yes,no")
+    assert "other labels" in told
+    codes = files.folder / "codes.csv"
+    codes.write_text("item,w0,w1\na,1,0\nb,0,1\n")
+    refused("predict", fitted, codes)
+    assert "other labels" in refused("predict", fitted, codes, "--coding", "01")
+    assert "not an unelisa model" in refused("predict", files.votes, files.votes)
+    assert "cannot be read" in refused("predict", files.folder / "none.npz", files.votes)
+    fitted.write_bytes(fitted.read_bytes()[:-100])
+    assert "damaged" in refused("predict", fitted, files.votes)
+
+
+def test_many_files_become_many_files(run, refused, files, fitted, tmp_path):
+    wide = pd.read_csv(files.votes)
+    for k in range(2):
+        wide.to_parquet(tmp_path / f"v{k}.parquet")
+    out = tmp_path / "labels"
+    result = run("predict", fitted, tmp_path / "v0.parquet", tmp_path / "v1.parquet", "--out", out)
+    assert result.exit_code == 0, result.output
+    assert f"{2 * len(wide):,} items labeled" in result.stdout
+    one, two = (pd.read_parquet(out / f"v{k}.parquet") for k in range(2))
+    assert one.equals(two)
+    run("predict", fitted, files.votes, "--out", tmp_path / "labels.csv")
+    known = pd.read_csv(tmp_path / "labels.csv", dtype=str).set_index("item")
+    assert one.label.astype(str).tolist() == known.label[one.item.astype(str)].tolist()
+    message = refused("predict", fitted, tmp_path / "v0.parquet", tmp_path / "v1.parquet")
+    assert "--out FOLDER" in message
+
+
+@pytest.fixture
+def days(files):
+    """All votes but those on the last 20 items, these, and all."""
+    table = pd.read_csv(files.votes)
+    early, late = files.folder / "early.csv", files.folder / "late.csv"
+    table[:-20].to_csv(early, index=False)
+    table[-20:].to_csv(late, index=False)
+    return early, late, table
+
+
+def test_a_model_with_its_votes_is_updated_in_place(run, files, days):
+    early, late, table = days
+    model, labels, facts = (files.folder / x for x in ("model.npz", "labels.csv", "facts.json"))
+    assert run("fit", early, "--save", model, "--keep-votes").exit_code == 0
+    outputs = ("--save", model, "--out", labels, "--json", facts)
+    result = run("update", model, late, *outputs)
+    assert result.exit_code == 0, result.output
+    assert f"on {len(table)} items by" in result.stdout
+    assert "accuracy over time was tested for" in result.stdout
+    assert json.loads(facts.read_text())["items"] == len(table)
+    assert pd.read_csv(labels)["item"].tolist() == table["item"].tolist()
+    again = ue.load(model)
+    votes = ue.read_votes(files.votes)
+    assert (again.predict(votes) == pd.read_csv(labels)["label"]).all()
+    assert run("update", model, late, "--save", model).exit_code == 0
+
+
+def test_a_model_without_its_votes_says_what_it_needs(run, refused, files, days):
+    early, late, _ = days
+    model = files.folder / "model.npz"
+    assert run("fit", early, "--save", model).exit_code == 0
+    assert "pass them as earlier (--earlier), or save it" in refused("update", model, late)
+    result = run("update", model, late, "--earlier", early)
+    assert "Nothing was saved; add --save model.npz." in result.stdout
+    assert run("update", model, late, "--earlier", early, "--save", model).exit_code == 0
+    assert "does not hold the votes" in refused("update", model, late)
+
+
+def test_what_cannot_be_updated_is_one_sentence_and_replaces_nothing(run, refused, files, days):
+    early, late, _ = days
+    model = files.folder / "model.npz"
+    refused("fit", early, "--method", "wawa", "--save", model, "--keep-votes")
+    assert run("fit", early, "--method", "wawa", "--save", model).exit_code == 0
+    assert "only latent-ising is updated, found Wawa" in refused("update", model, late)
+    model, link = files.folder / "model.npz", files.folder / "link.csv"
+    assert run("fit", early, "--save", model, "--keep-votes").exit_code == 0
+    link.symlink_to(model)
+    before = model.read_bytes()
+    for option, path in (("--json", model), ("--out", link)):
+        assert "is an input" in refused("update", model, late, option, path, "--force")
+    assert model.read_bytes() == before
+
+
+def test_a_file_that_changed_meanwhile_is_left_as_it_is(run, refused, files, days, monkeypatch):
+    early, late, _ = days
+    model = files.folder / "model.npz"
+    assert run("fit", early, "--save", model, "--keep-votes").exit_code == 0
+    fit_more = ue.LatentIsing.update
+
+    def update(self, *given, **named):  # another program saves its own update first
+        monkeypatch.setattr(ue.LatentIsing, "update", fit_more)
+        assert run("update", model, late, "--save", model).exit_code == 0
+        return fit_more(self, *given, **named)
+
+    monkeypatch.setattr(ue.LatentIsing, "update", update)
+    assert "was changed by another program" in refused("update", model, late, "--save", model)
+    assert ue.load(model).keep_votes().items.tolist() == pd.read_csv(files.votes)["item"].tolist()
+
+
+def test_of_two_processes_at_once_no_batch_is_lost(run, files, days):
+    """Each update is in the file, or was refused and left it as it is."""
+    early, _, table = days
+    model = files.folder / "model.npz"
+    assert run("fit", early, "--save", model, "--keep-votes").exit_code == 0
+    batches = [files.folder / f"batch{k}.csv" for k in range(2)]
+    for k, batch in enumerate(batches):
+        table[-20:].iloc[10 * k : 10 * k + 10].to_csv(batch, index=False)
+    command = [sys.executable, "-m", "unelisa", "update", model]
+    started = [
+        subprocess.Popen([*command, batch, "--save", model], stderr=subprocess.PIPE, text=True)
+        for batch in batches
+    ]
+    said = [process.communicate()[1] for process in started]
+    kept = set(ue.load(model).keep_votes().items.tolist())
+    for batch, process, text in zip(batches, started, said, strict=True):
+        saved = set(pd.read_csv(batch)["item"]) <= kept
+        assert saved == (process.returncode == 0), text
+        assert saved or "was changed by another program" in text
+    assert len(kept) > len(table) - 20
+
+
+def test_who_holds_a_file_keeps_others_out(tmp_path):
+    path, order = tmp_path / "model.npz", []
+    path.write_bytes(b"model")
+
+    def wait():
+        with holding(path):
+            order.append("other")
+
+    with holding(path):
+        other = threading.Thread(target=wait)
+        other.start()
+        other.join(0.2)
+        order.append("first")
+    other.join(10)
+    assert order == ["first", "other"]
+
+
+def test_gold_labels_are_passed_again(run, refused, files, days):
+    early, late, _ = days
+    model, gold = files.folder / "model.npz", files.folder / "gold.csv"
+    known = pd.read_csv(files.truth).head(12)
+    known.to_csv(gold, index=False)
+    assert run("fit", early, "--gold", gold, "--save", model).exit_code == 0
+    assert "fitted with 12 gold labels" in refused("update", model, late, "--earlier", early)
+    assert run("update", model, late, "--earlier", early, "--gold", gold).exit_code == 0

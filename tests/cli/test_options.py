@@ -1,10 +1,8 @@
-from types import SimpleNamespace
-
 import pytest
 
 from unelisa.aggregators import AGGREGATORS, MajorityVote
 from unelisa.cli import options
-from unelisa.errors import ModelError, ReliabilityWarning, VotesError, warn_if_unreliable
+from unelisa.errors import ModelError, VotesError
 from unelisa.storage import load, save
 
 
@@ -23,7 +21,6 @@ def test_a_form_reads_votes_as_declared(tmp_path):
     votes = form.read(path)
     assert votes.classes == (2, 0)
     assert votes.values.tolist() == [[1, -1]]
-    path = tmp_path / "votes.csv"
     path.write_text("item,ann,bob\nx,cat,dog\ny,cat,bird\n")
     with pytest.raises(VotesError, match="in data row 2, column 'bob': it is not in --labels"):
         options.VotesForm(labels="cat,dog").read(path)
@@ -37,21 +34,6 @@ def test_the_coding_of_the_fit_serves_where_none_is_given(tmp_path):
     assert options.VotesForm().read_as_fitted([path], model).values.tolist() == [[0, -1], [1, 1]]
     with pytest.raises(VotesError, match="other labels"):
         options.VotesForm(coding="pm1").read_as_fitted([path], model)
-
-
-@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
-def test_the_columns_of_the_fit_serve_where_they_are_there(tmp_path):
-    named, usual = tmp_path / "named.csv", tmp_path / "usual.csv"
-    named.write_text("mrn,ann,bob\nx,0,1\ny,1,1\n")
-    usual.write_text("item,ann,bob\nx,0,1\ny,1,1\n")
-    votes = options.VotesForm(item="mrn").read(named)
-    save(MajorityVote().fit(votes), tmp_path / "model.npz")
-    model = load(tmp_path / "model.npz")
-    assert model.columns_.item == "mrn"
-    for path in (named, usual):
-        assert options.VotesForm().read_as_fitted([path], model).items.tolist() == ["x", "y"]
-    with pytest.raises(VotesError, match="no column 'id'"):
-        options.VotesForm(item="id").read_as_fitted([named], model)
 
 
 @pytest.mark.parametrize(
@@ -81,13 +63,6 @@ def test_a_method_is_found_by_each_of_its_names(name):
         assert options.find_method(spelled) == name
 
 
-def test_labels_that_cannot_be_relied_on_are_called_so_with_the_reason():
-    model = SimpleNamespace(reliable_=False, reliability_reason_="the voters toss coins")
-    words = "the labels cannot be relied on: the voters toss coins"
-    with pytest.warns(ReliabilityWarning, match=words):
-        warn_if_unreliable(model)
-
-
 def test_an_order_declares_all_classes(tmp_path):
     path = tmp_path / "votes.csv"
     path.write_text("item,ann,bob\nx,3,1\ny,2,1\nz,1,1\n")
@@ -103,7 +78,7 @@ def test_an_order_declares_all_classes(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
-def test_the_classes_of_the_fit_serve_where_some_are_absent(tmp_path):
+def test_the_columns_and_classes_of_the_fit_serve_where_some_are_absent(tmp_path):
     path, later = tmp_path / "votes.csv", tmp_path / "later.csv"
     path.write_text("item,ann,bob\nx,poor,fair\ny,good,good\n")
     later.write_text("item,ann,bob\nw,fair,fair\n")
@@ -113,3 +88,14 @@ def test_the_classes_of_the_fit_serve_where_some_are_absent(tmp_path):
     assert model.predict(turned).tolist() == ["fair"]
     with pytest.raises(VotesError, match="other labels"):
         options.VotesForm(order="fair,fine,poor").read_as_fitted([later], model)
+    named, usual = tmp_path / "named.csv", tmp_path / "usual.csv"
+    named.write_text("mrn,ann,bob\nx,0,1\ny,1,1\n")
+    usual.write_text("item,ann,bob\nx,0,1\ny,1,1\n")
+    votes = options.VotesForm(item="mrn").read(named)
+    save(MajorityVote().fit(votes), tmp_path / "model.npz")
+    model = load(tmp_path / "model.npz")
+    assert model.columns_.item == "mrn"
+    for path in (named, usual):
+        assert options.VotesForm().read_as_fitted([path], model).items.tolist() == ["x", "y"]
+    with pytest.raises(VotesError, match="no column 'id'"):
+        options.VotesForm(item="id").read_as_fitted([named], model)

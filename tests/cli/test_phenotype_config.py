@@ -30,7 +30,7 @@ def test_the_example_is_understood(tmp_path):
         read_config(tmp_path / "no.toml")
 
 
-def test_anchors_are_counted_even_if_no_pattern_covers_them(tmp_path):
+def test_anchors_and_schemas_are_read_from_the_file(tmp_path):
     file = tmp_path / "a.toml"
     file.write_text(
         '[records]\nfeatures = ["NLP:%"]\n[phenotype]\nanchors = ["icd:1", "ICD:m05"]\n'
@@ -41,17 +41,6 @@ def test_anchors_are_counted_even_if_no_pattern_covers_them(tmp_path):
     config = read_config(file)
     assert config.anchor_names == ["ICD:M05"]
     assert [one.text for one in config.request.features] == ["NLP:%", "ICD:m05"]
-
-
-def read(tmp_path, records="", more=""):
-    file = tmp_path / "a.toml"
-    file.write_text(
-        f'[records]\nfeatures = ["ICD:%"]\n{records}\n[phenotype]\nanchors = ["ICD:1"]\n{more}\n'
-    )
-    return read_config(file)
-
-
-def test_schemas_may_be_apart(tmp_path):
     assert read(tmp_path).schemas == Schemas()
     more = '[cdm]\nschema = "a"\n[vocabulary]\nschema = "b"\n[results]\nschema = "c"'
     assert read(tmp_path, more=more).schemas == Schemas("a", "b", "c")
@@ -62,6 +51,14 @@ def test_schemas_may_be_apart(tmp_path):
         assert config.schemas == Schemas("a", None, "a")
     with pytest.raises(UnelisaError, match="under .records. and under .cdm. differ"):
         read(tmp_path, 'schema = "a"', '[cdm]\nschema = "b"')
+
+
+def read(tmp_path, records="", more=""):
+    file = tmp_path / "a.toml"
+    file.write_text(
+        f'[records]\nfeatures = ["ICD:%"]\n{records}\n[phenotype]\nanchors = ["ICD:1"]\n{more}\n'
+    )
+    return read_config(file)
 
 
 def test_an_index_day_and_the_features_of_few_patients(tmp_path):

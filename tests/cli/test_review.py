@@ -110,7 +110,6 @@ def test_a_port_in_use_is_refused_and_charts_have_no_labels_to_certify(refused, 
         port = taken.getsockname()[1]
         told = refused("review", charts, "--gold", tmp_path / "gold.csv", "--port", port)
     assert f"cannot listen on port {port}" in told
-    charts = tmp_path / "charts.csv"
     charts.write_text("person_id,label,probability,drawn\n1,,0.4,0.5\n2,,0.7,0.5\n")
     told = refused("review", charts, "--aim", "certify", "--gold", tmp_path / "gold.csv")
     assert "--aim certify is for votes" in told

@@ -53,7 +53,7 @@ def judged(stored, config, tmp_path_factory):
     return files, result.stdout
 
 
-def test_figures_overlap_and_facts(judged, drawn):
+def test_figures_overlap_and_are_exported_as_phevaluators(judged, drawn):
     files, shown = judged
     figures = pd.read_csv(files["figures.csv"]).set_index("rule")
     facts = json.loads(files["facts.json"].read_text(encoding="utf-8"))
@@ -74,16 +74,14 @@ def test_figures_overlap_and_facts(judged, drawn):
     assert "(2) two codes" in shown
     last = shown.splitlines()[-2:]
     assert last[0].startswith("Trust: ")
-    assert last[1] == "Next: --review review.csv draws patients to review, for --charts"
+    assert last[1] == (
+        "Next: fill in the column label of review.csv (0 or 1), and pass the file as --charts"
+    )
     assert str(drawn.counts.index[0]) not in shown
-
-
-def test_figures_are_exported_with_the_columns_of_phevaluator(judged):
     files, _ = judged
     figures, found = (pd.read_csv(files[name]) for name in ("figures.csv", "phevaluator.csv"))
     assert found["phenotype"].tolist() == figures["rule"].tolist()
     assert found["ppvCi95Lb"].tolist() == pytest.approx(figures["ppv_low"], abs=1e-4, nan_ok=True)
-    facts = json.loads(files["facts.json"].read_text(encoding="utf-8"))
     row = found.set_index("phenotype").loc["two codes"]
     flagged = row["truePositives"] + row["falsePositives"]
     assert flagged == pytest.approx(facts["flagged"]["two codes"], abs=1)

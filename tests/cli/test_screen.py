@@ -78,22 +78,7 @@ def test_a_fit_adds_its_percentage_to_what_is_being_done(monkeypatch):
         assert status.status == "finding the cases ... 100 %"
 
 
-def test_figures_are_dashes_intervals_or_without_a_sign():
-    rows = [MethodScore("guess")._asdict(), MethodScore("toss", 0.5, 0.5)._asdict()]
-    shown = _print(comparison_table(rows))
-    assert shown.splitlines()[2].split() == ["guess", *"––––––"]  # noqa: RUF001
-    row = MethodScore("latent-spectral-meta-learner", 0.123, 0.123, 0.123, 0.123, 123.4, 123)
-    assert "latent-spectral-meta-learner    0.123" in _print(comparison_table([row._asdict()]))
-    told = {"accuracy": 0.812, "accuracy_low": 0.75, "accuracy_high": 0.87}
-    shown = _print(voter_table([_voter("a") | told, _voter("b") | {"accuracy": None}]), 100)
-    assert "0.81 (0.75-0.87)" in " ".join(shown.split())
-    assert "unknown" in " ".join(shown.split())
-    voters = [_voter("a", weight=w) for w in (-0.001, 0.001, 0.0, -0.5, 0.5)]
-    shown = _print(voter_table(voters), width=120)
-    assert re.findall(r"[+-]?\d\.\d\d", shown) == ["0.00", "0.00", "0.00", "-0.50", "+0.50"]
-
-
-def test_the_worst_voters_are_shown_and_those_between_counted():
+def test_the_worst_voters_are_shown_shortened():
     voters = [_voter(f"v{s}") | {"accuracy": 0.9 - s / 100} for s in range(6)]
     voters += [_voter("z", "pruned", 0.0) | {"accuracy": 0.2}]
     voters += [_voter("w", "pruned", 0.0) | {"accuracy": 0.6}]
@@ -108,6 +93,18 @@ def test_the_worst_voters_are_shown_and_those_between_counted():
     assert "[with]" in shown
     bare = _print(voter_table([_voter(name) for name in "abc"], longest=2))
     assert "c " in bare.splitlines()[-1]  # the lightest, where no accuracy is known
+    rows = [MethodScore("guess")._asdict(), MethodScore("toss", 0.5, 0.5)._asdict()]
+    shown = _print(comparison_table(rows))
+    assert shown.splitlines()[2].split() == ["guess", *"––––––"]  # noqa: RUF001
+    row = MethodScore("latent-spectral-meta-learner", 0.123, 0.123, 0.123, 0.123, 123.4, 123)
+    assert "latent-spectral-meta-learner    0.123" in _print(comparison_table([row._asdict()]))
+    told = {"accuracy": 0.812, "accuracy_low": 0.75, "accuracy_high": 0.87}
+    shown = _print(voter_table([_voter("a") | told, _voter("b") | {"accuracy": None}]), 100)
+    assert "0.81 (0.75-0.87)" in " ".join(shown.split())
+    assert "unknown" in " ".join(shown.split())
+    voters = [_voter("a", weight=w) for w in (-0.001, 0.001, 0.0, -0.5, 0.5)]
+    shown = _print(voter_table(voters), width=120)
+    assert re.findall(r"[+-]?\d\.\d\d", shown) == ["0.00", "0.00", "0.00", "-0.50", "+0.50"]
 
 
 @pytest.mark.parametrize(

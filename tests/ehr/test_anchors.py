@@ -90,24 +90,18 @@ def test_dependent_anchors_count_less():
     assert fit(alike[:, :1], log_use).discount == 1
 
 
-def test_log_odds_are_calibrated():
+def test_log_odds_are_calibrated_and_known_patients_stay():
     counts, log_use, case = draw(40_000)
     chances = expit(fit(counts, log_use).log_odds(counts, log_use))
     for low in (0.1, 0.3, 0.5, 0.7):
         inside = (chances >= low) & (chances < low + 0.2)
         assert case[inside].mean() == pytest.approx(chances[inside].mean(), abs=0.05)
-
-
-def test_known_patients_stay_what_they_are():
     counts, log_use, case = draw(2000)
     known = np.where(np.arange(2000) < 1000, np.where(case, 1, -1), 0).astype(np.int8)
     model = fit(counts, log_use, known=known)
     inverted = fit(counts, log_use, known=-known)
     assert model.prevalence == pytest.approx(case.mean(), abs=0.03)
     assert inverted.prevalence > model.prevalence + 0.1
-
-
-def test_an_expected_prevalence_draws_the_estimate():
     counts, log_use, case = draw(1000, share=0.03, level=0.5)
     found = [fit(counts, log_use, expected).prevalence for expected in (0.005, 0.03, 0.3)]
     assert found == sorted(found)

@@ -63,23 +63,13 @@ def test_bad_counts_are_refused_in_one_sentence(datamart, change, told):
     assert "\n" not in str(caught.value)
 
 
-def test_em_without_convergence_is_told(datamart, monkeypatch):
+def test_a_good_fit_has_no_caution_and_em_without_convergence_is_told(datamart, monkeypatch, model):
     monkeypatch.setattr("unelisa.ehr.anchors.MAX_ITER", 3)
     with pytest.warns(UnelisaWarning) as told:
         Phenotyper(ANCHORS, "note_count", random_state=0).fit(datamart.counts[:2000])
     assert any("iteration limit" in str(one.message) for one in told)
-
-
-def test_anchors_that_contradict_each_other_are_told(datamart):
-    rising, falling = (ClassCounts(np.log(m), 0.5, np.ones(2)) for m in ([0.5, 5], [5, 0.5]))
-    model = AnchorModel(0.2, CaseOdds(-1.4, 0.0), (rising, falling), 3.0, 300, False)
-    table = read_counts(datamart.counts, "note_count")
-    told = Performance(*[Estimate(0.9, 0.8, 1.0, MODEL)] * 3)
-    phenotype = SimpleNamespace(anchor_model=model)
-    fitted = SimpleNamespace(phenotype=phenotype, performance=told)
-    doubts = list(_doubt_anchors(table, find_roles(table, ANCHORS, ()), fitted))
-    assert len(doubts) == 1
-    assert "'NLP:rheumatoid arthritis' is not more frequent among cases" in doubts[0]
+    assert model.reliable_
+    assert model.reliability_reason_ == "nothing speaks against the fit"
 
 
 def take_cases(datamart, share, n, seed=0):
@@ -96,11 +86,6 @@ def tell_doubts(counts, anchors=ANCHORS, y=None):
         model = Phenotyper(list(anchors), "note_count", random_state=0).fit(counts, y)
     assert not model.reliable_
     return model.reliability_reason_
-
-
-def test_nothing_speaks_against_a_good_fit(model):
-    assert model.reliable_
-    assert model.reliability_reason_ == "nothing speaks against the fit"
 
 
 @pytest.mark.parametrize("share", [0.2, 0.01])
@@ -141,11 +126,6 @@ def test_an_anchor_of_a_problem_list_is_used(datamart):
     assert "times as frequent among cases" in reasons[ANCHORS[0]]
 
 
-def test_two_anchors_of_zeros_and_ones_cannot_show_how_often_they_are_wrong(datamart):
-    counts = present(datamart.counts.iloc[:4000], *ANCHORS)
-    assert "present or absent, and how often fewer than 3 of them are wrong" in tell_doubts(counts)
-
-
 @pytest.mark.parametrize("share", [1.0, 0.97])
 def test_the_same_records_twice_are_one_anchor(datamart, share):
     counts = datamart.counts.iloc[:4000]
@@ -157,22 +137,28 @@ def test_the_same_records_twice_are_one_anchor(datamart, share):
 
 
 def test_codes_that_contain_one_another_are_one_anchor(datamart):
-    counts = datamart.counts.iloc[:4000]
-    counts = counts.assign(**{"ICD:714+": counts["ICD:714.0"] + counts["ICD:714.9"]})
+    records = datamart.counts.iloc[:4000]
+    counts = records.assign(**{"ICD:714+": records["ICD:714.0"] + records["ICD:714.9"]})
     told = tell_doubts(counts, ["ICD:714.0", "ICD:714+"])
     assert "'ICD:714.0' and 'ICD:714+' count the same records" in told
+    counts = records.assign(**{"ICD:714.0+": records["ICD:714.0"], "copy": records["ICD:714.0"]})
+    model = Phenotyper(ANCHORS, "note_count", random_state=0, related=["copy"]).fit(counts)
+    table = model.features_.set_index("feature")
+    for name in ("ICD:714.0+", "copy"):
+        assert table.loc[name, "reason"] == "shares records with an anchor: not used"
+        assert table.loc[name, "weight"] == 0
+    assert "shares" not in table.loc["ICD:714.9", "reason"]
+    told = tell_doubts(present(records, *ANCHORS))
+    assert "present or absent, and how often fewer than 3 of them are wrong" in told
 
 
-def test_too_few_patients_with_an_anchor_are_refused_or_told(datamart):
+def test_too_few_patients_or_cases_are_refused_or_told(datamart):
     counts = take_cases(datamart, 0.2, 60)
     assert "patients have two records of the anchor" in tell_doubts(counts)
     few = counts.copy()
     few.loc[few.index[np.argsort(few[ANCHORS[1]])[:-4]], ANCHORS[1]] = 0
     with pytest.raises(VotesError, match="only 4 patients have a record of the anchor 'NLP"):
         Phenotyper(ANCHORS, "note_count").fit(few)
-
-
-def test_a_disease_that_is_too_rare_for_its_anchors_is_told(datamart):
     told = tell_doubts(take_cases(datamart, 0.002, 9000))
     assert "do not go together" in told
     assert "the PPV cannot be estimated without charts" in told
@@ -195,26 +181,21 @@ def test_a_stated_prevalence_bounds_the_share_of_cases(datamart):
     assert alone.ppv_.low <= told[1].ppv_.low <= told[0].ppv_.low
 
 
-def test_anchors_of_different_things_are_told(datamart):
+def test_anchors_of_other_things_or_of_utilization_are_told(datamart):
     told = tell_doubts(datamart.counts, ["ICD:714.0", "NLP:pregnancy"])
     assert "'ICD:714.0' and 'NLP:pregnancy' do not go together (correlation" in told
     told = tell_doubts(datamart.counts, ["NLP:hypertension", "NLP:blood pressure"])
     assert "is more than twice the share of patients labeled as cases" in told
-
-
-def test_an_anchor_that_follows_utilization_is_told(datamart):
     rng, use = np.random.default_rng(0), datamart.counts["note_count"]
     counts = datamart.counts.assign(**{"NLP:seen": rng.poisson(0.3 * use)})
     told = tell_doubts(counts, ["ICD:714.0", "NLP:seen"])
     assert "the anchor 'NLP:seen' follows utilization" in told
-
-
-def test_codes_that_share_records_with_an_anchor_are_not_used(datamart):
-    counts = datamart.counts.iloc[:4000]
-    counts = counts.assign(**{"ICD:714.0+": counts["ICD:714.0"], "copy": counts["ICD:714.0"]})
-    model = Phenotyper(ANCHORS, "note_count", random_state=0, related=["copy"]).fit(counts)
-    table = model.features_.set_index("feature")
-    for name in ("ICD:714.0+", "copy"):
-        assert table.loc[name, "reason"] == "shares records with an anchor: not used"
-        assert table.loc[name, "weight"] == 0
-    assert "shares" not in table.loc["ICD:714.9", "reason"]
+    rising, falling = (ClassCounts(np.log(m), 0.5, np.ones(2)) for m in ([0.5, 5], [5, 0.5]))
+    model = AnchorModel(0.2, CaseOdds(-1.4, 0.0), (rising, falling), 3.0, 300, False)
+    table = read_counts(datamart.counts, "note_count")
+    told = Performance(*[Estimate(0.9, 0.8, 1.0, MODEL)] * 3)
+    phenotype = SimpleNamespace(anchor_model=model)
+    fitted = SimpleNamespace(phenotype=phenotype, performance=told)
+    doubts = list(_doubt_anchors(table, find_roles(table, ANCHORS, ()), fitted))
+    assert len(doubts) == 1
+    assert "'NLP:rheumatoid arthritis' is not more frequent among cases" in doubts[0]

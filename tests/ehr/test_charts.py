@@ -24,10 +24,22 @@ def test_every_way_to_name_reviewed_charts(y, classes):
     assert charts.classes == classes
 
 
-def test_nothing_reviewed():
+def test_nothing_reviewed_or_other_labels():
     charts = read_reviewed(None, PATIENTS)
     assert not charts.signs.any()
     assert charts.classes == (0, 1)
+    read_reviewed([None, 0, 1, None], PATIENTS).check_side(np.array([0, 9, 1, 0]))
+    read_reviewed(None, PATIENTS).check_side(np.zeros(4))
+    with pytest.raises(VotesError, match="both -1 and 0"):
+        read_reviewed([-1, 0, 1, None], PATIENTS)
+    with pytest.raises(VotesError, match=r"none of the 1 patients named in the reviewed charts"):
+        read_reviewed({"p9": 1}, PATIENTS)
+    with pytest.raises(VotesError, match="contain no label"):
+        read_reviewed([None] * len(PATIENTS), PATIENTS)
+    with pytest.warns(VotesWarning, match="1 of the 2 patients named in the reviewed charts"):
+        assert read_reviewed({"p9": 1, "p2": 1}, PATIENTS).signs.tolist() == [0, 1, 0, 0]
+    with pytest.raises(VotesError, match=r"each of the 4 patients, found shape \(2,\)"):
+        read_reviewed([1, 0], PATIENTS)
 
 
 @pytest.mark.parametrize(
@@ -53,28 +65,7 @@ def test_the_case_has_more_anchors_or_the_labels_are_refused(labels, case):
             charts.check_side(anchors)
 
 
-def test_zero_and_one_need_no_anchors_to_be_understood():
-    read_reviewed([None, 0, 1, None], PATIENTS).check_side(np.array([0, 9, 1, 0]))
-    read_reviewed(None, PATIENTS).check_side(np.zeros(4))
-
-
-def test_minus_one_and_zero_together_are_refused():
-    with pytest.raises(VotesError, match="both -1 and 0"):
-        read_reviewed([-1, 0, 1, None], PATIENTS)
-
-
-def test_strangers_and_wrong_lengths_are_refused():
-    with pytest.raises(VotesError, match=r"none of the 1 patients named in the reviewed charts"):
-        read_reviewed({"p9": 1}, PATIENTS)
-    with pytest.raises(VotesError, match="contain no label"):
-        read_reviewed([None] * len(PATIENTS), PATIENTS)
-    with pytest.warns(VotesWarning, match="1 of the 2 patients named in the reviewed charts"):
-        assert read_reviewed({"p9": 1, "p2": 1}, PATIENTS).signs.tolist() == [0, 1, 0, 0]
-    with pytest.raises(VotesError, match=r"each of the 4 patients, found shape \(2,\)"):
-        read_reviewed([1, 0], PATIENTS)
-
-
-def test_charts_are_drawn_in_every_stratum_and_their_shares_are_right():
+def test_charts_are_drawn_in_every_stratum_with_their_weights():
     rng = np.random.default_rng(0)
     chances = rng.beta(0.1, 0.5, 5000)
     sample = draw_charts(chances, 150, rng)
@@ -85,6 +76,16 @@ def test_charts_are_drawn_in_every_stratum_and_their_shares_are_right():
     shares = drawn / np.bincount(strata)
     assert sample.drawn == pytest.approx(shares[strata[sample.rows]])
     assert (1 / sample.drawn).sum() == pytest.approx(5000)  # each stands for its share
+    chances = np.r_[np.full(100, 0.001), 0.5, 0.6]
+    sample = draw_charts(chances, 10, np.random.default_rng(0))
+    assert {100, 101} <= set(sample.rows)
+    assert sample.drawn[-2:].tolist() == [1, 1]
+    frame = pd.DataFrame({"label": [1, 0], "drawn": [0.5, 0.1]}, index=["p2", "p3"])
+    charts = read_reviewed(frame, PATIENTS)
+    assert charts.signs.tolist() == [0, 1, -1, 0]
+    assert charts.weights[1:3] == pytest.approx([2, 10])
+    with pytest.raises(VotesError, match="above 0 and at most 1"):
+        read_reviewed(frame.assign(drawn=["x", "y"]), PATIENTS)
 
 
 @pytest.mark.parametrize("n", [1, 10, 50, 53, 400])
@@ -97,19 +98,3 @@ def test_at_least_fifteen_of_fifty_charts_are_of_flagged_patients(n, shape, pati
     assert len(np.unique(sample.rows)) == len(sample.rows) == min(n, patients)
     flagged = (chances >= 0.5).sum()
     assert (chances[sample.rows] >= 0.5).sum() >= min(0.3 * n, flagged)
-
-
-def test_a_small_stratum_is_drawn_whole():
-    chances = np.r_[np.full(100, 0.001), 0.5, 0.6]
-    sample = draw_charts(chances, 10, np.random.default_rng(0))
-    assert {100, 101} <= set(sample.rows)
-    assert sample.drawn[-2:].tolist() == [1, 1]
-
-
-def test_the_shares_drawn_become_weights():
-    frame = pd.DataFrame({"label": [1, 0], "drawn": [0.5, 0.1]}, index=["p2", "p3"])
-    charts = read_reviewed(frame, PATIENTS)
-    assert charts.signs.tolist() == [0, 1, -1, 0]
-    assert charts.weights[1:3] == pytest.approx([2, 10])
-    with pytest.raises(VotesError, match="above 0 and at most 1"):
-        read_reviewed(frame.assign(drawn=["x", "y"]), PATIENTS)

@@ -7,7 +7,7 @@ from unelisa.ehr.counts import ExpectedCounts, read_counts
 from unelisa.errors import VotesError
 
 
-def test_pandas_and_polars_give_the_same_table():
+def test_rows_are_patients_and_columns_features():
     columns = {"a": [0, 3, 1], "note_count": [4, 9, 2]}
     first = read_counts(pd.DataFrame(columns, index=["p1", "p2", "p3"]), "note_count")
     second = read_counts(pl.DataFrame({"person_id": ["p1", "p2", "p3"], **columns}), "note_count")
@@ -16,12 +16,11 @@ def test_pandas_and_polars_give_the_same_table():
         assert table.features.tolist() == ["a"]
         assert table.values.tolist() == [[0], [3], [1]]
         assert table.log_use == pytest.approx(np.log1p([4, 9, 2]))
-
-
-def test_rows_are_patients_where_nothing_names_them():
     table = read_counts(pl.DataFrame({"a": [1, 2]}))
     assert table.patients.tolist() == [0, 1]
     assert table.log_use.tolist() == [0, 0]
+    table = read_counts(pd.DataFrame({"a": [1, 2], "b": [3, 4], "u": [5, 6]}), "u")
+    assert table.take_features(np.array([1])).values.tolist() == [[3], [4]]
 
 
 @pytest.mark.parametrize(
@@ -42,24 +41,13 @@ def test_bad_tables_are_refused_in_one_sentence(columns, told):
     assert "\n" not in str(caught.value)
 
 
-def test_arrays_have_no_feature_names():
+def test_columns_have_names_of_their_own():
     with pytest.raises(VotesError, match="with one column per feature, found ndarray"):
         read_counts(np.zeros((3, 2)))
-
-
-def test_two_columns_of_one_name_are_refused():
     with pytest.raises(VotesError, match="two columns have the same name"):
         read_counts(pd.DataFrame([[1, 2]], columns=["a", "a"]))
-
-
-def test_a_missing_utilization_column_is_reported_with_those_present():
     with pytest.raises(VotesError, match="no utilization column 'notes' among the.* 'a', 'b'"):
         read_counts(pd.DataFrame({"a": [1], "b": [2]}), "notes")
-
-
-def test_features_are_taken():
-    table = read_counts(pd.DataFrame({"a": [1, 2], "b": [3, 4], "u": [5, 6]}), "u")
-    assert table.take_features(np.array([1])).values.tolist() == [[3], [4]]
 
 
 @pytest.fixture(scope="module")
@@ -72,32 +60,21 @@ def records():
     return read_counts(pd.DataFrame({**counts, "never": 0, "use": use}), "use")
 
 
-def test_expected_counts_find_the_powers_of_utilization(records):
+def test_expected_counts_follow_utilization(records):
     expected = ExpectedCounts.learn(records)
     assert expected.slopes[:3] == pytest.approx([0, 0.5, 1], abs=0.03)
     assert expected.scales[:3] == pytest.approx([2, 0.5, 0.1], rel=0.1)
     assert expected.expect(records, 1).mean() == pytest.approx(records.values[:, 1].mean())
-
-
-def test_one_voter_per_feature_that_does_not_follow_utilization(records):
-    votes = ExpectedCounts.learn(records).votes(records)
+    votes = expected.votes(records)
+    rates, above = expected.rates(records), votes.values > 0
+    assert (rates[above] > 0).all()
+    assert (rates[~above] <= 1e-6).all()
     assert votes.voters.tolist() == ["flat", "root", "linear", "never"]
     follows = [np.corrcoef(votes.values[:, j], records.log_use)[0, 1] for j in range(3)]
     assert np.abs(follows).max() < 0.1
     naive = np.corrcoef(records.values[:, 2] > 0, records.log_use)[0, 1]
     assert naive > 0.4
     assert (votes.values[:, 3] == -1).all()
-
-
-def test_rates_are_zero_where_a_count_is_as_expected(records):
-    expected = ExpectedCounts.learn(records)
-    rates = expected.rates(records)
-    above = expected.votes(records).values > 0
-    assert (rates[above] > 0).all()
-    assert (rates[~above] <= 1e-6).all()
-
-
-def test_without_utilization_the_mean_is_expected():
     table = read_counts(pd.DataFrame({"a": [0, 0, 6, 2]}))
     expected = ExpectedCounts.learn(table)
     assert expected.slopes.tolist() == [0]

@@ -5,15 +5,8 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from unelisa.ehr.datamart import (
-    CORE,
-    FEATURES,
-    N_TOPICS,
-    PATIENTS,
-    REVIEWED,
-    REVIEWED_CASES,
-    simulate_ehr,
-)
+from unelisa.ehr import datamart as simulated
+from unelisa.ehr.datamart import FEATURES, simulate_ehr
 from unelisa.errors import ModelError
 
 
@@ -22,32 +15,31 @@ def drawn():
     return simulate_ehr(8000, random_state=11)
 
 
-def test_the_paper_s_dimensions(drawn):
-    assert (PATIENTS, REVIEWED, REVIEWED_CASES) == (46568, 435, 98)
+def test_the_paper_s_dimensions_from_a_seed(drawn):
+    assert (simulated.PATIENTS, simulated.REVIEWED, simulated.REVIEWED_CASES) == (46568, 435, 98)
     assert drawn.counts.shape == (8000, 143)
     assert set(drawn.counts.dtypes) == {np.dtype(np.int32)}
     assert len(drawn.reviewed) == 435
     assert (drawn.truth[drawn.reviewed] > 0).sum() == 98
     assert abs((drawn.truth > 0).mean() - 0.225) < 0.02
-
-
-def test_the_seed_decides():
     first, again, other = (simulate_ehr(50, random_state=seed) for seed in (1, 1, 2))
     pd.testing.assert_frame_equal(first.counts, again.counts)
     assert not first.counts.equals(other.counts)
+    with pytest.raises(ModelError, match="at least 20"):
+        simulate_ehr(19)
 
 
-def test_everybody_has_a_code_or_a_test(drawn):
+def test_everybody_has_a_record_and_no_more_than_days_of_care(drawn):
     coded = drawn.counts.filter(like="ICD:").sum(axis=1) > 0
     assert (coded | drawn.tested).all()
     assert 0 < (~coded).mean() < 0.25
-
-
-def test_no_count_exceeds_the_days_of_care(drawn):
     notes = drawn.counts["note_count"]
     assert (drawn.counts.filter(like="NLP:").max(axis=1) <= notes).all()
     assert (drawn.counts.filter(like="ICD:").max(axis=1) <= drawn.visits).all()
     assert (drawn.visits >= notes).all()
+    names = drawn.roles.index[drawn.roles == "irrelevant"]
+    logs = np.log1p(drawn.counts[[*names, "note_count"]])
+    assert logs.corr()["note_count"][names].mean() > 0.35
 
 
 def test_it_is_as_hard_as_it_should_be(drawn):
@@ -64,17 +56,6 @@ def test_it_is_as_hard_as_it_should_be(drawn):
     assert by_role["irrelevant"] < 0.53
 
 
-def test_utilization_drives_the_general_concepts(drawn):
-    names = drawn.roles.index[drawn.roles == "irrelevant"]
-    logs = np.log1p(drawn.counts[[*names, "note_count"]])
-    assert logs.corr()["note_count"][names].mean() > 0.35
-
-
-def test_too_few_patients_are_refused():
-    with pytest.raises(ModelError, match="at least 20"):
-        simulate_ehr(19)
-
-
 def test_the_paper_s_features():
     roles = Counter(feature.role for feature in FEATURES)
     assert roles == {"anchor": 2, "code": 8, "core": 11, "weak": 26, "irrelevant": 95}
@@ -87,5 +68,5 @@ def test_the_paper_s_features():
         assert named[f"NLP:{name}"] == "irrelevant"
     # every topic ties more concepts together than the disease
     tied = Counter(feature.topic for feature in FEATURES if feature.loading)
-    assert len(tied) == N_TOPICS
-    assert min(tied.values()) > len(CORE)
+    assert len(tied) == simulated.N_TOPICS
+    assert min(tied.values()) > len(simulated.CORE)

@@ -59,16 +59,13 @@ def test_utilization_is_taken_out_of_rates():
     assert alone == pytest.approx(rates - rates.mean(axis=0), abs=1e-4)
 
 
-def test_correlations_are_numpys_and_zero_for_constants():
+def test_correlations_are_numpys_and_the_bar_rises_in_small_samples():
     rates = np.random.default_rng(5).normal(size=(6000, 6)).astype(np.float32)
     rates[:, 2] -= rates[:, 0]
     constant = np.column_stack([rates, np.ones(len(rates))]).astype(np.float32)
     found = correlate(constant, rates[:, :2])
     assert found[:6] == pytest.approx(np.corrcoef(rates.T)[:, :2], abs=1e-5)
     assert found[6].tolist() == [0, 0]
-
-
-def test_the_bar_rises_in_small_samples():
     correlations = np.full((500, 2), 0.2)
     assert (screen_features(correlations, 10_000) == 1).all()
     assert (screen_features(correlations, 100) == 0).all()
@@ -118,8 +115,8 @@ def test_an_ordinal_expert_knows_what_its_levels_say(cohort):
     assert (np.diff(experts.log_ratios[0]) > 0).all()
 
 
-def test_the_group_counts_copies_once_and_never_backwards(cohort):
-    _, chances, rates = cohort
+def test_the_group_counts_copies_once_as_a_log_likelihood_ratio(cohort):
+    case, chances, rates = cohort
     group = learn_group(rates, chances, np.random.default_rng(0))
     assert (group.weights >= 0).all()
     assert group.weights[3] > 0  # as a log ratio: its high levels count against a case
@@ -129,18 +126,11 @@ def test_the_group_counts_copies_once_and_never_backwards(cohort):
     ratios = group.log_ratio(rates), single.log_ratio(rates[:, [0, 1, 3]])
     assert np.corrcoef(*ratios)[0, 1] > 0.98
     assert ratios[0].std() == pytest.approx(ratios[1].std(), rel=0.1)
-
-
-def test_the_group_gives_a_log_likelihood_ratio(cohort):
-    case, chances, rates = cohort
     group = learn_group(rates[:, :2], chances, np.random.default_rng(0))
     odds = group.log_ratio(rates[:, :2]) + np.log(case.mean() / (1 - case.mean()))
     for low, high in ((-2, -1), (-1, 0), (0, 1), (1, 2)):
         inside = (odds > low) & (odds < high)
         assert case[inside].mean() == pytest.approx(1 / (1 + np.exp(-odds[inside])).mean(), abs=0.1)
-
-
-def test_levels_count_the_cuts_that_are_passed():
     rates = np.array([[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]], dtype=np.float32).T
     voters = OrdinalVoters.learn(rates)
     assert voters.levels(rates)[:, 0].tolist() == [0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9]

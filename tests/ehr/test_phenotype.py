@@ -27,7 +27,7 @@ def fitted():
     return table, fit_phenotype(table, roles, charts, None, np.random.default_rng(0))
 
 
-def test_the_score_is_the_anchors_plus_half_the_group(fitted):
+def test_the_score_is_the_anchors_plus_half_the_group_and_facts_describe_features(fitted):
     table, fit = fitted
     phenotype = fit.phenotype
     counts, rates = table.values[:, phenotype.anchors], phenotype.expected_counts.rates(table)
@@ -35,9 +35,6 @@ def test_the_score_is_the_anchors_plus_half_the_group(fitted):
     group = phenotype.group.log_ratio(rates[:, phenotype.group_places])
     assert np.array_equal(phenotype.score(table), odds + GROUP_WEIGHT * group)
     assert np.array_equal(expit(phenotype.log_odds(table)), fit.chances)
-
-
-def test_the_facts_describe_every_feature(fitted):
     table, fit = fitted
     used = np.flatnonzero(fit.facts.selected)
     assert set(fit.phenotype.anchors) < set(used)
@@ -79,7 +76,7 @@ def table():
     return facts.describe(model).set_index("feature")
 
 
-def test_every_feature_has_its_reason(table):
+def test_every_feature_has_its_reason_the_strongest_first(table):
     assert table["reason"].to_dict() == {
         "code": "anchor: 10 times as frequent among cases",
         "for": "positively correlated with every anchor (0.40), coupling to the truth 0.35",
@@ -89,9 +86,6 @@ def test_every_feature_has_its_reason(table):
         "idle": "not correlated with every anchor (0.01)",
         "never": "constant: the same count for every patient",
     }
-
-
-def test_the_strongest_stand_first_and_the_unused_have_no_direction(table):
     assert table.index.tolist()[:3] == ["code", "against", "for"]
     assert table["direction"].tolist() == [1, -1, 1, 0, 0, 0, 0]
 

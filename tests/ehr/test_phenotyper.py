@@ -15,12 +15,28 @@ def chances_of(model, counts):
     return model.predict_proba(counts)[:, 1]
 
 
-def test_the_simulated_disease_is_found_without_labels(model, datamart):
+def test_the_disease_is_found_without_labels_by_its_core_concepts(model, datamart):
     chances = chances_of(model, datamart.counts)
     found = score_labels(datamart.truth.to_numpy(), chances - 0.5, chances)
     assert found.auc > 0.91
     assert found.f_score > 0.93
     assert calibration_error(datamart.truth.to_numpy(), chances) < 0.08
+    table = model.features_.set_index("feature")
+    chosen = datamart.roles[table.index[table["selected"]]].value_counts()
+    assert chosen["core"] >= 10
+    assert chosen["anchor"] == 2
+    assert chosen.get("irrelevant", 0) <= 2
+    assert table.loc["ICD:714.0", "reason"].startswith("anchor: ")
+    assert table.loc["NLP:synovitis", "reason"].startswith("positively correlated with every")
+    assert table.loc["NLP:influenza", "reason"].startswith("not correlated with every")
+    assert (np.sign(table["weight"]) == table["direction"]).all()
+    assert (table["direction"] != 0).equals(table["selected"])
+    truth = datamart.truth.to_numpy()
+    places = [datamart.counts.columns.get_loc(name) for name in ANCHORS]
+    counts = datamart.counts.to_numpy()[:, places].astype(np.float32)
+    alone = model.anchor_model_.log_odds(counts, np.log1p(datamart.counts["note_count"].to_numpy()))
+    both = model.decision_function(datamart.counts)
+    assert score_labels(truth, both).auc > score_labels(truth, alone).auc + 0.01
 
 
 def test_small_probabilities_allow_for_cases_whom_the_anchors_do_not_show(model, datamart):
@@ -34,41 +50,24 @@ def test_small_probabilities_allow_for_cases_whom_the_anchors_do_not_show(model,
     assert (np.diff(chances[order]) >= -1e-12).all()
 
 
-def test_core_concepts_are_selected_and_irrelevant_ones_are_not(model, datamart):
-    table = model.features_.set_index("feature")
-    chosen = datamart.roles[table.index[table["selected"]]].value_counts()
-    assert chosen["core"] >= 10
-    assert chosen["anchor"] == 2
-    assert chosen.get("irrelevant", 0) <= 2
-    assert table.loc["ICD:714.0", "reason"].startswith("anchor: ")
-    assert table.loc["NLP:synovitis", "reason"].startswith("positively correlated with every")
-    assert table.loc["NLP:influenza", "reason"].startswith("not correlated with every")
-    assert (np.sign(table["weight"]) == table["direction"]).all()
-    assert (table["direction"] != 0).equals(table["selected"])
-
-
-def test_the_group_helps_beyond_the_anchors(model, datamart):
-    truth = datamart.truth.to_numpy()
-    places = [datamart.counts.columns.get_loc(name) for name in ANCHORS]
-    counts = datamart.counts.to_numpy()[:, places].astype(np.float32)
-    alone = model.anchor_model_.log_odds(counts, np.log1p(datamart.counts["note_count"].to_numpy()))
-    both = model.decision_function(datamart.counts)
-    assert score_labels(truth, both).auc > score_labels(truth, alone).auc + 0.01
-
-
-def test_polars_gives_the_same_as_pandas(model, datamart):
+def test_polars_gives_the_same_and_words_that_put_the_case_first_are_refused(model, datamart):
     frame = pl.from_pandas(datamart.counts.reset_index())
     other = clone(model).fit(frame)
     assert other.features_.equals(model.features_)  # and the same seed gives the same answer
     assert chances_of(other, frame).tolist() == chances_of(model, datamart.counts).tolist()
+    words = datamart.truth.map({1: "case", -1: "control"})
+    with pytest.raises(VotesError, match="label the charts 0 and 1"):
+        Phenotyper(ANCHORS, "note_count").fit(datamart.counts, words[datamart.reviewed])
 
 
-def test_new_patients_are_judged_as_the_fitted_ones(model, datamart):
+def test_new_patients_are_judged_as_the_fitted_ones_if_they_have_all_features(model, datamart):
     some = datamart.counts.sample(50, random_state=0)
     shuffled = some[some.columns[::-1]]
     everybody = pd.Series(chances_of(model, datamart.counts), datamart.counts.index)
     assert chances_of(model, shuffled) == pytest.approx(everybody[some.index].to_numpy())
     assert set(model.predict(some)) <= {0, 1}
+    with pytest.raises(VotesError, match="no feature 'NLP:cough', needed as an input of the model"):
+        model.predict(datamart.counts.drop(columns="NLP:cough"))
 
 
 def test_a_rare_disease_with_a_prevalence_of_the_right_order(datamart):
@@ -100,19 +99,18 @@ def test_reviewed_charts_give_their_labels_and_move_the_prevalence(model, datama
     assert abs(taught.prevalence_ - true) < abs(model.prevalence_ - true)
 
 
-def test_words_that_put_the_case_first_are_refused(datamart):
-    words = datamart.truth.map({1: "case", -1: "control"})
-    with pytest.raises(VotesError, match="label the charts 0 and 1"):
-        Phenotyper(ANCHORS, "note_count").fit(datamart.counts, words[datamart.reviewed])
-
-
-def test_the_ppv_is_estimated_for_any_patients(model, datamart):
+def test_the_ppv_and_the_score_are_estimated_for_any_patients(model, datamart):
     assert model.expect_ppv(datamart.counts) == model.ppv_
     some = datamart.counts.iloc[:3000]
     chances = chances_of(model, some)
     found = model.expect_ppv(some)
     assert found.value == pytest.approx(chances[chances >= 0.5].mean())
     assert found.low < found.value < found.high
+    truth, chances = datamart.truth, chances_of(model, datamart.counts)
+    right = (chances >= 0.5) == (truth.to_numpy() > 0)
+    assert model.score(datamart.counts, truth) == pytest.approx(right.mean())
+    some = truth.iloc[:50]
+    assert model.score(datamart.counts, some) == pytest.approx(right[:50].mean())
 
 
 def test_breast_cancer_from_two_anchors():
@@ -139,11 +137,6 @@ def test_a_fit_that_is_interrupted_leaves_the_model_as_it_was(model, datamart, m
     assert vars(twin) == held
 
 
-def test_new_patients_must_have_all_features(model, datamart):
-    with pytest.raises(VotesError, match="no feature 'NLP:cough', needed as an input of the model"):
-        model.predict(datamart.counts.drop(columns="NLP:cough"))
-
-
 @pytest.mark.shared
 def test_phecap(shared_data):
     folder = shared_data / "ehr_phecap"
@@ -154,11 +147,3 @@ def test_phecap(shared_data):
     found = score_labels(labels.to_numpy().astype(np.int8), odds.to_numpy())
     assert found.auc > 0.9
     assert found.accuracy > 0.85
-
-
-def test_the_score_is_the_share_of_known_patients_that_are_right(model, datamart):
-    truth, chances = datamart.truth, chances_of(model, datamart.counts)
-    right = (chances >= 0.5) == (truth.to_numpy() > 0)
-    assert model.score(datamart.counts, truth) == pytest.approx(right.mean())
-    some = truth.iloc[:50]
-    assert model.score(datamart.counts, some) == pytest.approx(right[:50].mean())

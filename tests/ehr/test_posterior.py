@@ -23,12 +23,16 @@ from unelisa.ehr.posterior import (
 )
 
 
-def test_calibration_keeps_the_prevalence():
+def test_calibration_keeps_the_prevalence_and_the_order_of_scores():
     rng = np.random.default_rng(0)
     scores = rng.normal(0, 5, 3000)
     chances = rng.random(3000)
     found = expit(Calibration.learn(scores, chances).log_odds(scores))
     assert found.mean() == pytest.approx(chances.mean(), abs=1e-6)
+    scores = np.linspace(-3, 3, 200)
+    found = Calibration.learn(scores, expit(-scores))
+    assert found.slope == 0
+    assert expit(found.intercept) == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(("shift", "factor"), [(-2.0, 1.0), (-1.0, 0.6)])
@@ -84,13 +88,6 @@ def test_cases_without_any_record_are_no_more_than_the_features_allow():
     assert match_share(np.zeros(5), (0.4, 0.6)) == 0
 
 
-def test_a_higher_score_never_makes_a_case_less_likely():
-    scores = np.linspace(-3, 3, 200)
-    found = Calibration.learn(scores, expit(-scores))
-    assert found.slope == 0
-    assert expit(found.intercept) == pytest.approx(0.5)
-
-
 def test_intervals_by_reviewed_charts_are_wilsons_and_need_ten_of_them():
     right = np.array([True] * 18 + [False] * 2)
     everybody = np.ones(20, dtype=bool)
@@ -144,16 +141,13 @@ def test_charts_of_both_sides_give_the_sensitivity():
     assert half[1:] == expected[1:]
 
 
-def test_unseen_cases_are_added_where_other_features_suggest_them_and_anchors_are_believed():
+def test_other_features_bound_false_and_unseen_cases():
     shown, blind = np.array([0.02, 0.02, 0.9]), np.array([0.01, 0.6, 0.6])
     found = allow_for_unseen(shown, blind, 0.0)
     assert found[1] - shown[1] > 10 * (found[0] - shown[0]) > 0
     assert found[2] < 1
     assert (allow_for_unseen(shown, blind, 0.5) < found).all()
     assert (allow_for_unseen(shown, blind, 1.0) == shown).all()
-
-
-def test_false_ones_among_the_shown_are_bounded_by_the_other_features():
     rng = np.random.default_rng(0)
     shown = np.repeat([0.0, 1.0], [20_000, 4000])
     false = np.repeat([True, False], [21_000, 3000])  # 1,000 of the 4,000 shown
@@ -163,9 +157,6 @@ def test_false_ones_among_the_shown_are_bounded_by_the_other_features():
     assert abs(strict.sum() - 3000) < 250
     assert strict[false & (shown > 0)].mean() < 0.2
     assert strict[~false].mean() > 0.9
-
-
-def test_without_other_features_nothing_is_sure():
     shown = expit(np.linspace(-8, 8, 1000))
     strict, doubtful = judge_strictly(shown, np.zeros(1000))
     assert doubtful == 1

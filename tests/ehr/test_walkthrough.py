@@ -41,7 +41,7 @@ def test_every_command_and_the_python_run(tmp_path, monkeypatch, capsys):
     pd.testing.assert_frame_equal(first, later)
 
 
-def test_the_configuration_shown_is_the_example(tmp_path):
+def test_the_configuration_and_the_number_of_patients_are_those_told(tmp_path):
     shown, schemas = blocks("toml")
     (tmp_path / "shown.toml").write_text(shown, encoding="utf-8")
     here, example = read_config(tmp_path / "shown.toml"), read_config(ROOT / "examples" / "ra.toml")
@@ -52,6 +52,7 @@ def test_the_configuration_shown_is_the_example(tmp_path):
     )
     (tmp_path / "shown.toml").write_text(f"{shown}\n{schemas}", encoding="utf-8")
     assert read_config(tmp_path / "shown.toml").schemas == Schemas("cdm", "vocab", "results")
+    assert f"--patients {PATIENTS} is the default" in PAGE
 
 
 def load(name):
@@ -69,9 +70,6 @@ def test_the_figures_are_those_of_the_benchmark():
         "tables"
     )
     assert told in " ".join(PAGE.split())
-
-
-def test_the_figures_of_a_large_site_are_those_of_the_benchmark():
     drawn, run = (load("site.json")[part] for part in ("draw", "phenotype"))
     kept, codes = (sum(one[name] for one in run["rare"]) for name in ("kept", "found"))
     told = (
@@ -83,5 +81,12 @@ def test_the_figures_of_a_large_site_are_those_of_the_benchmark():
     assert told in " ".join(PAGE.split())
 
 
-def test_the_default_number_of_patients_is_the_one_told():
-    assert f"--patients {PATIENTS} is the default" in PAGE
+def test_the_figures_of_the_phenotype_library_are_those_of_the_benchmark():
+    found = load("phenotype_library.json")
+    told = (
+        f"Of the {found['definitions']:,} definitions of OHDSI's PhenotypeLibrary "
+        f"{found['accepted']:,} are read, and {found['equal']:,} find exactly the patients that "
+        f"Circe's own SQL finds in databases whose {found['patients']} patients"
+    )
+    page = (ROOT / "docs" / "how_to" / "rules.md").read_text(encoding="utf-8")
+    assert told in " ".join(page.split())

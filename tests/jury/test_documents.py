@@ -219,12 +219,9 @@ def test_an_archive_says_what_its_log_says(log, logs, said, tmp_path):
         assert said(pack(tmp_path / "log.eval", parts)) == votes
 
 
-def test_a_zip_file_of_something_else_is_named(tmp_path, log, refuse):
+def test_archives_that_are_truncated_or_of_something_else_are_named(tmp_path, log, refuse):
     path = pack(tmp_path / "other.zip", samples(log))
     assert "not a log of Inspect" in refuse(path.read_bytes(), "other.eval")
-
-
-def test_a_truncated_archive_is_named(tmp_path, log, refuse):
     path = pack(tmp_path / "log.eval", {"header.json": header(log), **samples(log)})
     whole = path.read_bytes()
     assert "damaged or truncated" in refuse(whole[: len(whole) // 2], "half.eval")

@@ -59,6 +59,33 @@ def test_labels_of_their_own_stay_unless_they_mix_with_pass_and_fail():
         name_grades([True], ("no", "yes"))
 
 
+@pytest.mark.parametrize(
+    ("grades", "labels"),
+    [
+        (["pass", "error", "fail", "unknown"], ["pass", None, "fail", None]),
+        ([True, "N/A"], ["pass", None]),
+        (["A", "PARSE_ERROR", "B"], ["A", None, "B"]),
+        (["safe", "unknown", "unsafe"], ["safe", "unknown", "unsafe"]),
+        (["valid", "invalid"], ["valid", "invalid"]),
+    ],
+)
+def test_words_for_no_verdict_are_set_aside_and_said(grades, labels):
+    found = name_grades(grades)
+    assert found.labels == labels
+    assert ("are read as no verdict" in found.note) == (None in labels)
+
+
+def test_letters_of_inspect_in_other_records_are_declared():
+    with pytest.raises(VotesError, match="C or I, in Inspect.*labels='I,C'|labels=\\('I', 'C'\\)"):
+        name_grades(["C", "I"])
+    assert name_grades(["C", "I"], ("I", "C")).labels == ["C", "I"]
+
+
+def test_a_single_score_is_a_scale():
+    with pytest.raises(VotesError, match="seen from 5 to 5"):
+        name_grades([5.0, 5.0])
+
+
 def test_a_few_whole_scores_are_ordered_classes_and_others_a_scale():
     found = name_grades([5.0, 1.0, 3.0, 2.5])
     assert found.coding == Declared(("1", "2.5", "3", "5"), ordered=True)

@@ -1,10 +1,11 @@
 import json
+import zipfile
 
 import pandas as pd
 import pytest
 
 from jury.conftest import spell
-from unelisa.errors import VotesWarning
+from unelisa.errors import VotesError, VotesWarning
 from unelisa.jury import read_jury
 
 VOTES = {
@@ -108,10 +109,59 @@ def test_equal_ids_of_two_tasks_are_two_items_and_a_second_run_a_repeat(logs, tm
     assert jury.questions["a"] == jury.questions["a epoch 2"]
 
 
-def test_a_sample_with_an_error_is_judged_by_nobody(logs, tmp_path):
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [("error", "the sample has an error"), ("invalidation", "the sample was invalidated")],
+)
+def test_a_sample_with_an_error_or_invalidated_is_judged_by_nobody(field, words, logs, tmp_path):
     log = json.loads((logs / "inspect-log-v2.json").read_text())
-    log["samples"][0]["error"] = {"message": "Xylophon7"}
+    log["samples"][0][field] = {"message": "Xylophon7"}
     (tmp_path / "log.json").write_text(json.dumps(log))
-    with pytest.warns(VotesWarning, match=r"abstentions \(2\):.*.*the sample has an error"):
-        votes = spell(read_jury(tmp_path / "log.json"))
-    assert ("a", "strict") not in votes
+    parts = {f"samples/{one['id']}_epoch_{one['epoch']}.json": one for one in log["samples"]}
+    kept = ("id", "epoch", "input", "scores", "error")
+    brief = [{key: one[key] for key in kept if key in one} for one in log["samples"]]
+    with zipfile.ZipFile(tmp_path / "log.eval", "w") as archive:
+        for name, part in {"header.json": log, "summaries.json": brief, **parts}.items():
+            archive.writestr(name, json.dumps(part))
+    for name in ("log.json", "log.eval"):
+        with pytest.warns(VotesWarning, match=rf"abstentions \(2\):.*{words}"):
+            votes = spell(read_jury(tmp_path / name))
+        assert ("a", "strict") not in votes
+
+
+def write_scores(path, *scores):
+    samples = [{"id": k, "epoch": 1, "scores": one} for k, one in enumerate(scores)]
+    path.write_text(json.dumps({"eval": {"eval_id": "e"}, "samples": samples}))
+    return path
+
+
+def test_a_score_that_a_person_gave_is_gold_and_no_judges(tmp_path):
+    by_hand = {"value": "I", "history": [{"value": "I", "provenance": {"author": "ann"}}]}
+    path = write_scores(
+        tmp_path / "log.json", {"a": {"value": "C"}, "hand": by_hand}, {"a": {"value": "I"}}
+    )
+    jury = read_jury(path)
+    assert jury.voters.tolist() == ["a"]
+    assert jury.gold == {"0": "fail"}
+
+
+def test_an_edit_is_gold_for_its_own_scorer(tmp_path):
+    def edit(old, new):
+        return {"value": new, "history": [{"value": old}, {"value": new, "provenance": {"a": 1}}]}
+
+    both = {"a": edit("I", "C"), "b": edit("C", "I")}
+    path = write_scores(tmp_path / "log.json", both, {"a": {"value": "C"}, "b": {"value": "I"}})
+    with pytest.raises(VotesError, match="two different gold labels"):
+        read_jury(path)
+    for judge, label in (("a", "pass"), ("b", "fail")):
+        assert read_jury(path, judges=[judge]).gold == {"0": label}
+
+
+@pytest.mark.parametrize(
+    "panels", [(["C", "I"], ["C"]), (["C", "I"], ["C", "I", "C"]), (["C", "I"], [])]
+)
+def test_votes_of_a_panel_of_another_size_are_nobodys(panels, tmp_path):
+    scores = [{"g": {"value": "C", "metadata": {"panel": {"votes": x}}}} for x in panels]
+    with pytest.warns(VotesWarning, match="count as abstentions"):
+        jury = read_jury(write_scores(tmp_path / "log.json", *scores))
+    assert {item for item, _ in spell(jury)} == {"0"}

@@ -1,6 +1,7 @@
 """`read_jury` itself: which format a file has, and what it never says."""
 
 import gzip
+import json
 import shutil
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from pyarrow import feather
 from jury.mutants import mutate
 from unelisa import LatentIsing, Votes
 from unelisa.errors import ModelError, UnelisaError, VotesError, VotesWarning
-from unelisa.jury import SOURCES, read_jury
+from unelisa.jury import SOURCES, read_jury, read_logs, read_scores
 
 SECRET = "Xylophon7"  # noqa: S105 - stands for the text of an item
 
@@ -32,6 +33,7 @@ EXPECTED = {
     "langsmith-feedback-0.14.jsonl": "langsmith",
     "mlflow-traces-3.17.jsonl": "mlflow",
     "openai-evals-3.0.jsonl": "openai-evals",
+    "openai-evals-3.0-choices.jsonl": "openai-evals",
     "openai-evals-output-items-v1.jsonl": "openai-evals",
     "opik-test-results-1.9.json": "opik",
     "opik-traces-1.9.json": "opik",
@@ -49,12 +51,21 @@ ARCHIVES = {
 
 
 MINIMAL = {"label-studio-min-1.20.json"}  # so flat that it is also read as records, if declared
-PAIRS = {"mt-bench-2023.jsonl", "mt-bench-pairs-2023.jsonl", "langsmith-pairwise-0.14.jsonl"}
+CRITERIA = {"openai-evals-1.0.2-criteria.jsonl"}  # of which one has to be declared
+PAIRS = {
+    "argilla-server-ranking-2.8.jsonl": "argilla",
+    "langsmith-pairwise-0.14.jsonl": "langsmith",
+    "mt-bench-2023.jsonl": "pairs",
+    "mt-bench-pairs-2023.jsonl": "pairs",
+    "prodigy-compare-1.18.jsonl": "prodigy",
+    "prodigy-tournament-1.18.jsonl": "prodigy",
+}
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.VotesWarning")
 def test_every_example_is_recognized_by_its_content(logs, tmp_path):
-    assert {path.name for path in logs.iterdir()} == {*EXPECTED, *ARCHIVES, *PAIRS, *MINIMAL}
+    names = {*EXPECTED, *ARCHIVES, *PAIRS, *MINIMAL, *CRITERIA}
+    assert {path.name for path in logs.iterdir()} == names
     assert {*EXPECTED.values(), "pairs"} == set(SOURCES)
     for name, source in EXPECTED.items():
         copy = tmp_path / "log"  # no extension
@@ -63,6 +74,8 @@ def test_every_example_is_recognized_by_its_content(logs, tmp_path):
         assert isinstance(jury, Votes)
         assert jury.source == source
         assert read_jury(copy, source=source).source == source
+    for name, source in PAIRS.items():
+        assert read_logs(shutil.copy(logs / name, tmp_path / "log")).source == source
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.VotesWarning")
@@ -128,6 +141,8 @@ def test_judges_can_be_chosen(logs, refuse):
     log = logs / "inspect-log-v2.json"
     assert read_jury(log, judges=["kind"]).voters.tolist() == ["kind"]
     assert "the logs have 'kind', 'strict'" in refuse(log.read_bytes(), judges=["Kind"])
+    assert "no verdicts of 'Kind'" in refuse(log.read_bytes(), judges=["kind", "Kind"])
+    assert "no such question" in refuse(log.read_bytes(), question="tone")
 
 
 def test_a_folder_is_read_whole(logs, tmp_path, said):
@@ -172,6 +187,60 @@ def test_logs_of_three_frameworks_in_one_folder_are_one_panel(logs, tmp_path):
     assert jury.n_items == sum(one.n_items for one in alone)
     assert np.count_nonzero(jury.values) == sum(np.count_nonzero(one.values) for one in alone)
     assert jury.failures == {k: n for one in alone for k, n in one.failures.items()}
+
+
+def write_rows(path, judge, label, **more):
+    rows = [{"item": i, "judge": judge, "label": label(i), **more} for i in range(4)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_files_that_name_items_alike_are_said_unless_names_are_declared(tmp_path):
+    one = write_rows(tmp_path / "one.jsonl", "ann", lambda i: i % 2)
+    two = write_rows(tmp_path / "two.jsonl", "bob", lambda _: 1)
+    with pytest.warns(VotesWarning, match=r"one.jsonl and two.jsonl hold items of the same names"):
+        assert read_jury([one, two]).shape == (4, 2)
+    assert read_jury([one, two], item="item").shape == (4, 2)
+    again = write_rows(two, "ann", lambda _: 1)
+    with (
+        pytest.warns(VotesWarning, match="one.jsonl and two.jsonl"),
+        pytest.raises(VotesError, match=r"different votes.*one.jsonl and two.jsonl.*'system'"),
+    ):
+        read_jury([one, again])
+
+
+@pytest.mark.parametrize(("field", "items"), [("system", 8), ("dataset", 8), ("note", 4)])
+def test_systems_and_data_sets_in_two_files_are_told_apart(field, items, tmp_path):
+    names = ("one", "two")
+    paths = [
+        write_rows(
+            tmp_path / f"{name}.jsonl", f"j {name * (field == 'note')}", int, **{field: name}
+        )
+        for name in names
+    ]
+    if field == "note":
+        with pytest.warns(VotesWarning, match="items of the same names"):
+            jury = read_jury(paths, coding=("0", "1", "2", "3"))
+    else:
+        jury = read_jury(paths, coding=("0", "1", "2", "3"))
+    assert jury.n_items == items
+    assert len(set(jury.questions.values())) == (8 if field == "dataset" else 4)
+
+
+def test_scores_of_one_file_read_twice_count_once_and_others_are_refused(tmp_path):
+    one = write_rows(tmp_path / "one.jsonl", "ann", lambda i: 10.5 * i)
+    two = write_rows(tmp_path / "two.jsonl", "ann", lambda i: 10.5 * i)
+    with pytest.warns(VotesWarning, match="4 scores repeat one of the same judge"):
+        assert len(read_scores([one, two], item="item").values) == 4
+    write_rows(two, "ann", lambda i: 11.5 * i)
+    with pytest.raises(VotesError, match="one answer different scores"):
+        read_scores([one, two], item="item")
+
+
+def test_a_score_that_may_stand_for_a_failure_is_said(tmp_path):
+    path = write_rows(tmp_path / "log.jsonl", "ann", lambda i: 30 * i - 1)
+    with pytest.warns(VotesWarning, match="the score -1 is apart from all others"):
+        read_scores(path)
 
 
 def test_an_option_that_does_not_exist_is_refused():

@@ -7,7 +7,7 @@ from unelisa.jury import read_preferences
 from unelisa.jury.pairs import read
 
 
-def test_rows_of_mt_bench_name_systems_and_judges(logs):
+def test_rows_of_mt_bench_name_systems_judges_and_people(logs):
     found = read_preferences(logs / "mt-bench-2023.jsonl")
     assert found.systems == ["alpaca", "vicuna"]
     assert found.judges == ["expert_1", "expert_2", "gpt-4 pair-v2"]
@@ -15,14 +15,23 @@ def test_rows_of_mt_bench_name_systems_and_judges(logs):
     assert found.first.tolist() == [0, 1, 0]
     assert found.longer[0] == pytest.approx(np.log(5 / 11))
     assert len(set(found.questions.tolist())) == 2
+    row = {"question_id": 1, "model_a": "x", "model_b": "y", "winner": "model_a"}
+    judges = ("expert_3", "author_0", "human", "gpt-4", "experts")
+    found = read([{**row, "judge": judge} for judge in judges])
+    assert [one.human for one in found] == [True, True, True, False, False]
 
 
-def test_both_games_are_read_in_their_own_order_and_an_error_abstains(logs):
+def test_both_games_are_read_and_what_is_no_winner_is_refused(logs, refuse):
     with pytest.warns(VotesWarning, match="the judge failed"):
         found = read_preferences(logs / "mt-bench-pairs-2023.jsonl")
     assert found.first.tolist() == [0, 1, 0]
     assert found.winner.tolist() == [1, 0, 0]  # vicuna, shown second and first; alpaca
     assert found.both_orders
+    assert "the winner must be A, B, tie" in refuse(
+        '{"id": 1, "judge": "x", "winner": "Xylophon7"}'
+    )
+    assert "one system only" in refuse('{"id": 1, "judge": "x", "model_a": "p", "winner": "A"}')
+    assert "read_preferences" in refuse('{"id": 1, "judge": "x", "winner": "A"}')
 
 
 @pytest.mark.parametrize(
@@ -31,6 +40,7 @@ def test_both_games_are_read_in_their_own_order_and_an_error_abstains(logs):
         ('{"item": 1, "judge": "x", "winner": "B"}', 1),
         ('{"id": 1, "annotator": "x", "model_1": "a", "model_2": "b", "preference": 1.2}', 0),
         ('{"id": 1, "judge": "x", "model_a": "p", "model_b": "q", "winner": "q"}', 1),
+        ('{"id": 1, "judge": "x", "model_a": "p", "model_b": "q", "preference": "model_b"}', 1),
         ('{"id": 1, "model_a": "p", "model_b": "q", "winner": "model_b"}', 1),
         ('{"id": 1, "judge": "x", "model_a": "p", "model_b": "q", "winner": "tie (bothbad)"}', 2),
     ],
@@ -49,16 +59,7 @@ def test_lengths_are_read_from_tables_too(tmp_path):
         assert read_preferences(log).longer == pytest.approx(np.log(1 / 3))
 
 
-def test_what_is_no_winner_is_refused(refuse):
-    assert "the winner must be A, B, tie" in refuse(
-        '{"id": 1, "judge": "x", "winner": "Xylophon7"}'
-    )
-    assert "one system only" in refuse('{"id": 1, "judge": "x", "model_a": "p", "winner": "A"}')
-    assert "read_preferences" in refuse('{"id": 1, "judge": "x", "winner": "A"}')
-
-
-def test_people_are_known_by_the_names_that_mt_bench_gives_them():
-    row = {"question_id": 1, "model_a": "x", "model_b": "y", "winner": "model_a"}
-    judges = ("expert_3", "author_0", "human", "gpt-4", "experts")
-    found = read([{**row, "judge": judge} for judge in judges])
-    assert [one.human for one in found] == [True, True, True, False, False]
+@pytest.mark.parametrize("said", ['"preference": -1', '"preference": 5', '"winner": 0'])
+def test_numbers_of_another_scale_are_refused(said, refuse):
+    told = refuse('{"id": 1, "judge": "x", "model_a": "p", "model_b": "q", ' + said + "}")
+    assert "must be" in told

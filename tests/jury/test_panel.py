@@ -63,7 +63,7 @@ def findings(panel):
     return collect_findings(*panel[:2])
 
 
-def test_lean_is_the_share_passed_minus_the_estimated_share(panel, found):
+def test_lean_and_places_of_all_judges(panel, found):
     model, judged, _, _ = panel
     chances = model.predict_proba(judged.votes)[:, 1]
     for row in found["judges"]:
@@ -75,9 +75,6 @@ def test_lean_is_the_share_passed_minus_the_estimated_share(panel, found):
     leans = {row["name"]: row["lean"] for row in found["judges"]}
     assert max(leans, key=leans.get) == "j4"
     assert leans["j4"] > 0.15
-
-
-def test_all_judges_are_listed_the_worst_last(panel, found):
     assert found["n_judges"] == len(found["judges"]) == 6
     accuracies = [row["accuracy"] for row in found["judges"]]
     assert accuracies == sorted(accuracies, reverse=True)
@@ -189,7 +186,7 @@ def draw(n=300, judges=5, accuracy=0.8, seed=0):
     return Votes.of(np.where(rng.random(said.shape) < 0.1, np.nan, said), coding="pm1"), truth
 
 
-def test_coefficients_by_hand():
+def test_coefficients_by_hand_and_of_fleiss():
     """Votes 0 0 1, 1 1 1, 2 1 2 and 0 2 on four items."""
     counts = np.array([[2, 1, 0], [0, 3, 0], [0, 1, 2], [1, 0, 1]], dtype=float)
     assert compute_alpha(counts) == pytest.approx(3 / 13)
@@ -197,9 +194,6 @@ def test_coefficients_by_hand():
     assert compute_fleiss(counts[:3]) == pytest.approx((5 / 9 - 11 / 27) / (1 - 11 / 27))
     one, other = np.array([[0, 1, 2, 0], [0, 1, 1, 2]], dtype=np.int8)
     assert compute_kappa(one, other, (0, 1, 2)).value == pytest.approx(3 / 11)
-
-
-def test_fleiss_own_example():
     counts = np.array(
         [[0, 0, 0, 0, 14], [0, 2, 6, 4, 2], [0, 0, 3, 5, 6], [0, 3, 9, 2, 0], [2, 2, 8, 1, 1],
          [7, 7, 0, 0, 0], [3, 2, 6, 3, 0], [2, 5, 3, 2, 2], [6, 5, 2, 1, 0], [0, 2, 2, 3, 7]]
@@ -220,7 +214,7 @@ def test_alpha_is_that_of_the_package_krippendorff(level):
     assert own == pytest.approx(theirs, abs=1e-9)
 
 
-def test_independent_judges_are_as_many_and_copies_are_one():
+def test_independent_judges_are_as_many_and_coins_do_not_exceed_chance():
     votes, truth = draw()
     chances = np.column_stack([~truth, truth]).astype(float)
     low, high = bound_effective(votes, chances, None)
@@ -231,9 +225,6 @@ def test_independent_judges_are_as_many_and_copies_are_one():
     assert high < 1.2
     wider = bound_effective(votes, 0.05 + 0.9 * chances, (0.7, 0.9))
     assert wider[0] < 4
-
-
-def test_coins_do_not_exceed_chance_and_judges_do():
     rng = np.random.default_rng(0)
     coins = [Votes.of(rng.choice([-1, 1], (100, 6)), coding="pm1") for _ in range(60)]
     assert np.mean([exceeds_chance(votes) for votes in coins]) < 0.08

@@ -95,7 +95,7 @@ def test_one_judge_with_strong_views_of_its_own_does_not_decide():
     assert {row.system for row in board.systems[:2]} == {"a", "b"}
 
 
-def test_equal_systems_share_their_ranks():
+def test_equal_systems_share_their_ranks_and_those_never_compared_are_said():
     votes = draw()
     rng = np.random.default_rng(0)
     coins = Preferences(
@@ -104,6 +104,13 @@ def test_equal_systems_share_their_ranks():
     board = rank_systems(coins)
     assert board.systems[0].rank_high > 1
     assert board.systems[-1].rank_low < 4
+    panel = Panel()
+    for item in range(20):
+        for one, other in (("a", "b"), ("c", "d")):
+            panel.add(Preference(item, "x", one, other, "first" if item % 3 else "second"))
+    assert "never compared" in rank_systems(Preferences.of(panel)).reason
+    with pytest.raises(VotesError, match="no preferences"):
+        Preferences.of(Panel())
 
 
 def test_a_preference_for_length_is_told_apart_from_strength():
@@ -153,13 +160,3 @@ def test_ties_alone_and_equal_lengths_say_nothing():
 def test_preferences_within_one_system_are_refused():
     with pytest.raises(VotesError, match="no preferences between answers of two systems"):
         board_of(*((i, "x", "a", "a", "first") for i in range(30)))
-
-
-def test_systems_that_were_never_compared_are_said():
-    panel = Panel()
-    for item in range(20):
-        for one, other in (("a", "b"), ("c", "d")):
-            panel.add(Preference(item, "x", one, other, "first" if item % 3 else "second"))
-    assert "never compared" in rank_systems(Preferences.of(panel)).reason
-    with pytest.raises(VotesError, match="no preferences"):
-        Preferences.of(Panel())

@@ -84,6 +84,32 @@ def test_the_best_of_several_answers_is_preferred_to_the_others(tmp_path):
     assert found.judges == ["select-best"]
 
 
+def test_repeats_of_a_comparison_are_not_mixed(tmp_path):
+    """A repeat of a test has a number of its own."""
+    records = []
+    for number, best in enumerate("aab"):
+        for provider in "ab":
+            part = {"pass": provider == best, "assertion": {"type": "select-best"}}
+            record = {"testIdx": number, "provider": {"id": provider}, "vars": {"q": 0}}
+            records.append({**record, "gradingResult": {"componentResults": [part]}})
+    found = read_preferences(write_lines(tmp_path / "results.jsonl", records))
+    assert found.winner.tolist() == [0, 0, 1]
+    assert set(found.questions.tolist()) == {0}
+
+
+def test_an_answer_with_an_error_is_judged_by_nobody(results, tmp_path):
+    """As promptfoo 0.121 writes an error of a provider (2): there is no grading result."""
+    for result in results[:2]:
+        result["failureReason"] = 2
+    grading = results[0].pop("gradingResult")
+    asked = [part["assertion"] for part in grading["componentResults"]]
+    results[0]["testCase"] = {"assert": [{"type": "assert-set", "assert": asked}]}
+    results[0]["promptIdx"] = 0
+    with pytest.warns(VotesWarning, match=r"abstentions \(4\):.*the answer has an error"):
+        jury = read_jury(write_lines(tmp_path / "results.jsonl", results))
+    assert jury.failures == dict.fromkeys(jury.voters, 2)
+
+
 @pytest.mark.parametrize(
     ("kind", "judges"),
     [("promptfoo:redteam:pii", 1), ("research-rubric", 1), ("not-g-eval", 1), ("is-json", 0)],

@@ -8,7 +8,7 @@ from jury.conftest import spell
 from unelisa.errors import VotesWarning
 from unelisa.jury import read_jury, read_preferences
 
-ARGILLA = '{"id": 1, "fields": {}, "responses": '
+RECORD = '{"id": 1, "fields": {}, "responses": '
 PRODIGY = '{"_task_hash": 1, "_session_id": "x", "answer": '
 LABELS = '[{"id": 1, "data": {}, "annotations": '
 SAMPLE = '{"eval": {}, "samples": [{"id": 1, "scores": '
@@ -17,10 +17,10 @@ SAMPLE = '{"eval": {}, "samples": [{"id": 1, "scores": '
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (ARGILLA + '"Xylophon7"}', "'responses' must be a list"),
-        (ARGILLA + '{"q": "Xylophon7"}}', "'q' must be a list"),
-        (ARGILLA + '{"q": [{"value": "Xylophon7"}]}}', "it has no 'user_id'"),
-        (ARGILLA + '[{"user_id": 1, "values": {"q": "Xylophon7"}}]}', "answer must be an object"),
+        (RECORD + '"Xylophon7"}', "'responses' must be a list"),
+        (RECORD + '{"q": "Xylophon7"}}', "'q' must be a list"),
+        (RECORD + '{"q": [{"value": "Xylophon7"}]}}', "it has no 'user_id'"),
+        (RECORD + '[{"user_id": 1, "values": {"q": "Xylophon7"}}]}', "answer must be an object"),
         (LABELS + "[{}]}]", "it has no 'completed_by'"),
         (LABELS + "7}]", "'annotations' must be a list"),
         (LABELS + '[{"completed_by": 1, "result": "Xylophon7"}]}]', "'result' must be a list"),
@@ -61,15 +61,54 @@ def test_parts_of_another_kind_are_named(content, words, refuse):
     assert words in refuse(content)
 
 
-@pytest.mark.parametrize("name", ["argilla-2.8.json", "argilla-server-2.8.jsonl"])
-def test_people_and_agents_vote_once_they_submitted(name, logs, said):
-    assert said(logs / name) == {
-        ("a", "u1"): "good",
-        ("a", "u2"): "bad",
-        ("a", "llm-v1"): "good",
-        ("b", "u1"): "bad",
-    }
-    assert read_jury(logs / name).systems == {"a": "model 1", "b": "model 1"}
+PEOPLE = [f"00000000-0000-0000-0000-00000000000{k}" for k in (0, 1)]
+EVAL = "sums-strict.dev.v0"
+ARGILLA = {"a": {"u1": "good", "u2": "bad", "llm-v1": "good"}, "b": {"u1": "bad"}}
+# what each file says: item -> judge -> label, and system
+READ = {
+    "argilla-2.8.json": (ARGILLA, "model 1"),
+    "argilla-server-2.8.jsonl": (ARGILLA, "model 1"),
+    "argilla-flat-2.8.json": (
+        {
+            "a": {PEOPLE[0]: "good", PEOPLE[1]: "bad", "llm": "good"},
+            "b": {PEOPLE[0]: "good", "llm": "bad"},
+        },
+        None,
+    ),
+    "label-studio-1.20.json": (  # 7 skipped the second task
+        {
+            "1": {"7": "good", "kind@example.com": "good", "llm-v1": "bad"},
+            "2": {"kind@example.com": "bad"},
+        },
+        "model 1",
+    ),
+    "label-studio-min-1.20.json": ({"1": {"1": 4, "2": 3}, "2": {"1": 2, "2": 1}}, None),
+    "langsmith-feedback-v1.jsonl": (  # a person in the app has a name
+        {
+            "exp-1 / a": {"strict": "pass", "kind": "pass"},
+            "exp-2 / b": {"strict": "fail", "kind by u7": "pass"},
+        },
+        "exp-1",
+    ),
+    "openai-evals-3.0.jsonl": (
+        {"sums/samples.jsonl 0": {EVAL: "pass"}, "sums/samples.jsonl 1": {EVAL: "fail"}},
+        "gpt-4o-mini",
+    ),
+    "prodigy-1.18.jsonl": (
+        {"101": {"sums-strict": "pass", "sums-kind": "pass"}, "-102": {"sums-strict": "fail"}},
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_who_says_what_of_which_answer(name, logs):
+    votes, system = READ[name]
+    jury = read_jury(logs / name)
+    flat = {(item, judge): x for item, own in votes.items() for judge, x in own.items()}
+    assert spell(jury) == flat
+    assert jury.systems.get(next(iter(votes))) == system
+    assert jury.gold == ({"1": "good"} if name == "label-studio-1.20.json" else {})
 
 
 def test_one_of_several_questions_is_declared(refuse):
@@ -77,30 +116,6 @@ def test_one_of_several_questions_is_declared(refuse):
     record = f'{{"id": 1, "fields": {{}}, "responses": {{"q": {answer}, "r": {answer}}}}}'
     assert refuse(record).endswith("pass question='q', or question='r'")
     assert "only one label" in refuse(record, question="r")
-
-
-def test_flattened_records_say_who_responded(logs, said):
-    people = [f"00000000-0000-0000-0000-00000000000{k}" for k in (0, 1)]
-    assert said(logs / "argilla-flat-2.8.json") == {
-        ("a", people[0]): "good",
-        ("a", people[1]): "bad",
-        ("a", "llm"): "good",
-        ("b", people[0]): "good",
-        ("b", "llm"): "bad",
-    }
-
-
-def test_annotators_and_models_vote_and_ground_truth_is_gold(logs, said):
-    path = logs / "label-studio-1.20.json"
-    assert said(path) == {
-        ("1", "7"): "good",
-        ("1", "kind@example.com"): "good",
-        ("1", "llm-v1"): "bad",
-        ("2", "kind@example.com"): "bad",  # 7 skipped the task
-    }
-    jury = read_jury(path)
-    assert jury.gold == {"1": "good"}
-    assert jury.systems == {"1": "model 1", "2": "model 1"}
 
 
 @pytest.fixture
@@ -118,6 +133,8 @@ def test_one_of_several_questions_or_options_is_declared(tasks, refuse, tmp_path
     assert "several options at once" in refuse(json.dumps(tasks), question="tone")
     (tmp_path / "both.json").write_text(json.dumps(tasks))
     assert said(tmp_path / "both.json", question="tone: warm") == {("1", "7"): "pass"}
+    for question in ("tone: cold", "mood"):
+        assert "no" in refuse(json.dumps(tasks), question=question)
 
 
 def test_a_class_that_only_gold_names_is_a_class(tasks, tmp_path):
@@ -148,6 +165,14 @@ def test_an_accepted_prediction_is_no_independent_vote(tasks, tmp_path):
     assert jury.failures == {"7": 1}
 
 
+def test_an_annotation_that_was_copied_is_no_independent_vote(tasks, tmp_path):
+    first, second = tasks[0]["annotations"][:2]
+    first["id"], second["parent_annotation"], second["result"] = 8, 8, first["result"]
+    (tmp_path / "tasks.json").write_text(json.dumps(tasks))
+    with pytest.warns(VotesWarning, match="an annotation was copied"):
+        assert sum(read_jury(tmp_path / "tasks.json").failures.values()) == 1
+
+
 @pytest.mark.parametrize(
     ("value", "label"),
     [({"number": 1}, "pass"), ({"rating": 0}, "fail"), ({"taxonomy": [["a", "b"]]}, "a / b")],
@@ -158,21 +183,6 @@ def test_numbers_stars_and_trees(value, label, said, tmp_path):
     (tmp_path / "tasks.json").write_text(json.dumps([task]))
     coding = "auto" if label in ("pass", "fail") else ("a / b", "c")
     assert said(tmp_path / "tasks.json", coding=coding) == {("1", "1"): label}
-
-
-def test_minimal_exports(logs, said):
-    path = logs / "label-studio-min-1.20.json"
-    assert said(path) == {
-        ("1", "1"): 4, ("1", "2"): 3, ("2", "1"): 2, ("2", "2"): 1,
-    }  # fmt: skip
-
-
-def test_accept_is_pass_and_ignore_an_abstention(logs, said):
-    assert said(logs / "prodigy-1.18.jsonl") == {
-        ("101", "sums-strict"): "pass",
-        ("101", "sums-kind"): "pass",
-        ("-102", "sums-strict"): "fail",
-    }
 
 
 def test_the_option_chosen_is_the_label(tmp_path, said, refuse):
@@ -188,15 +198,74 @@ def test_the_option_chosen_is_the_label(tmp_path, said, refuse):
     assert "several options" in refuse(lines[0].replace('"B"', '"B", "Xylophon7"'))
 
 
-def test_keys_are_judges_and_experiments_systems(logs, said):
-    path = logs / "langsmith-feedback-v1.jsonl"
-    assert said(path) == {
-        ("exp-1 / a", "strict"): "pass",
-        ("exp-1 / a", "kind"): "pass",
-        ("exp-2 / b", "strict"): "fail",
-        ("exp-2 / b", "kind by u7"): "pass",  # a person in the app
-    }
-    assert read_jury(path).systems["exp-2 / b"] == "exp-2"
+def rows_of(found):
+    """What every comparison says: (question, judge, first, second, winner)."""
+    columns = found.questions, found.judge, found.first, found.second, found.winner
+    return [
+        (int(q), found.judges[j], found.systems[a], found.systems[b], int(w))
+        for q, j, a, b, w in zip(*columns, strict=True)
+    ]
+
+
+def test_prodigy_compares_two_outputs_of_which_the_first_is_accepted_or_rejected(logs):
+    assert rows_of(read_preferences(logs / "prodigy-compare-1.18.jsonl")) == [
+        (0, "ab-ann", "A", "B", 0),
+        (1, "ab-ann", "B", "A", 0),
+        (2, "ab-ann", "B", "A", 1),
+        (0, "ab-bob", "B", "A", 1),  # the same input, turned
+    ]
+
+
+def test_prodigys_options_whose_texts_and_order_change_are_answers_of_systems(logs, tmp_path):
+    path = logs / "prodigy-tournament-1.18.jsonl"
+    assert rows_of(read_preferences(path)) == [
+        (0, "t-ann", "plain.jinja2", "long.jinja2", 0),
+        (1, "t-ann", "long.jinja2", "plain.jinja2", 1),
+        (2, "t-ann", "long.jinja2", "terse.jinja2", 0),
+        (0, "t-bob", "plain.jinja2", "long.jinja2", 1),
+        (3, "t-bob", "terse.jinja2", "plain.jinja2", 1),
+    ]
+    quiz = [json.loads(line) for line in path.read_text().splitlines()[:2]]
+    for record in quiz:  # one order: labels, whatever their texts are
+        record["options"].sort(key=lambda option: option["id"])
+    quiz[1]["accept"] = ["long.jinja2"]
+    (tmp_path / "quiz.jsonl").write_text("\n".join(map(json.dumps, quiz)))
+    assert read_jury(tmp_path / "quiz.jsonl").classes == ("long.jinja2", "plain.jinja2")
+
+
+@pytest.mark.parametrize(("chosen", "winner"), [("A", 1), ("accept", 0), ("B", 0), ("reject", 1)])
+def test_an_output_may_be_chosen_by_its_name_or_its_side(chosen, winner, tmp_path, refuse):
+    options = [{"id": "A", "text": "Xylophon7"}, {"id": "B", "text": "Xylophon7"}]
+    record = {"_task_hash": 1, "_session_id": "x", "answer": "accept", "accept": [chosen]}
+    record |= {"options": options, "mapping": {"B": "accept", "A": "reject"}}
+    (tmp_path / "log.jsonl").write_text(json.dumps(record))
+    assert read_preferences(tmp_path / "log.jsonl").winner.tolist() == [winner]
+    for bad in (["Xylophon7"], ["A", "B"]):
+        told = refuse(json.dumps(record | {"accept": bad}))
+        assert "one of the two outputs in 'mapping' must be chosen" in told
+    assert "'mapping' must name" in refuse(json.dumps(record | {"mapping": {"A": "accept"}}))
+
+
+def test_rankings_are_preferences_and_equal_ranks_are_ties(logs):
+    assert rows_of(read_preferences(logs / "argilla-server-ranking-2.8.jsonl")) == [
+        (0, "u1", "a", "b", 1), (0, "u1", "a", "c", 0), (0, "u1", "b", "c", 0),
+        (0, "u2", "a", "b", 0), (0, "u2", "a", "c", 0), (0, "u2", "b", "c", 2),
+        (0, "ranker-v1", "a", "b", 0), (0, "ranker-v1", "a", "c", 1), (0, "ranker-v1", "b", "c", 1),
+        (1, "u1", "a", "b", 0), (1, "u1", "a", "c", 0), (1, "u1", "b", "c", 0),
+    ]  # fmt: skip
+
+
+def test_a_ranking_without_its_ranks_or_of_one_option_twice_is_refused(logs, refuse):
+    text = (logs / "argilla-server-ranking-2.8.jsonl").read_text().splitlines()[0]
+    assert "an option twice" in refuse(text.replace('"value": "b"', '"value": "a"'))
+    assert "found a list" in refuse(text.replace('"rank": 1', '"rank": null'))
+
+
+def test_data_sets_of_rankings_are_not_one(logs, tmp_path):
+    text = (logs / "argilla-server-ranking-2.8.jsonl").read_text()
+    for name in ("dd", "ee"):
+        (tmp_path / f"{name}.jsonl").write_text(text.replace("00dd", f"00{name}"))
+    assert set(read_preferences(tmp_path).questions.tolist()) == {0, 1, 2, 3}
 
 
 def test_values_are_labels_where_there_is_no_score(tmp_path, said):
@@ -262,6 +331,17 @@ def test_failed_scores_abstain_aloud_and_authors_are_judges(tmp_path, said):
         assert said(path) == {("3", "y"): "fail"}
 
 
+def test_metrics_that_compute_are_checks(tmp_path):
+    path = tmp_path / "scores.jsonl"
+    scores = [{"name": "equals_metric", "value": 1.0}, {"name": "hallucination_metric", "value": 0}]
+    path.write_text(json.dumps({"id": 3, "feedback_scores": scores}))
+    jury = read_jury(path)
+    assert (jury.voters.tolist(), jury.checks) == (
+        ["hallucination_metric"],
+        {"equals_metric": (1, 1)},
+    )
+
+
 def test_a_jurys_score_alone_and_an_exported_trace(tmp_path, said):
     path = tmp_path / "scores.jsonl"
     path.write_text('{"id": "a", "metadata": {"judge_scores": {"strict": 1, "kind": 0}}}\n')
@@ -292,14 +372,28 @@ def test_replaced_assessments_do_not_count_and_one_may_stand_alone(logs, tmp_pat
     assert said(path) == {("tr-1", "gpt"): "pass"}
 
 
-def test_an_eval_is_a_judge(logs, said):
-    path = logs / "openai-evals-3.0.jsonl"
-    judge = "sums-strict.dev.v0"
-    assert said(path) == {
-        ("sums/samples.jsonl 0", judge): "pass",
-        ("sums/samples.jsonl 1", judge): "fail",
-    }
-    assert set(read_jury(path).systems.values()) == {"gpt-4o-mini"}
+def test_criteria_of_a_specification_are_questions(logs, said, refuse):
+    path = logs / "openai-evals-1.0.2-criteria.jsonl"
+    told = refuse(path.read_bytes())
+    assert told.endswith("pass question='relevance', or question='correctness'")
+    judge = "letters-fact.dev.v0"
+    items = [f"letters/samples.jsonl {k}" for k in range(3)]
+    votes = zip(items, ("Y", "Y", "N"), strict=True)
+    assert said(path, question="relevance") == {(item, judge): x for item, x in votes}
+    with pytest.warns(VotesWarning, match="abstentions .1.*the choice is invalid"):
+        votes = said(path, question="correctness")
+    assert votes == {(items[0], judge): "N", (items[2], judge): "Y"}
+
+
+def test_a_choice_without_a_score_is_the_label(logs, said):
+    with pytest.warns(VotesWarning, match="abstentions .1.*the choice is invalid"):
+        votes = said(logs / "openai-evals-3.0-choices.jsonl")
+    assert [*votes.values()] == ["A", "B"]
+
+
+def test_accuracies_of_templates_that_compare_texts_are_checks(refuse):
+    line = '{{"sample_id": "s.{0}", "type": "metrics", "data": {{"accuracy": {0}.0, "f1": 0.5}}}}\n'
+    assert "only checks (metrics)" in refuse(line.format(0) + line.format(1))
 
 
 def test_another_eval_of_the_same_samples_meets_it(logs, tmp_path):

@@ -21,7 +21,7 @@ def draw(n=200, seed=0, means=MEANS):
     return Scores(names, ["x", "y", "z"], ["a", "b"], system, question, rows, columns, values)
 
 
-def test_judges_and_systems_are_found():
+def test_judges_and_systems_are_found_with_intervals_that_hold():
     found = fit_scores(draw())
     assert [judge["noise"] for judge in found.judges] == pytest.approx(NOISE, rel=0.3)
     assert [judge["scale"] for judge in found.judges] == pytest.approx(SCALE, rel=0.1)
@@ -32,9 +32,6 @@ def test_judges_and_systems_are_found():
     ]
     assert 1 < found.effective_judges < 3
     assert found.reason == ""
-
-
-def test_intervals_of_equal_systems_hold():
     held, gaps = [], []
     for seed in range(40):
         found = fit_scores(draw(60, seed, (65.0, 65.0)))
@@ -44,19 +41,51 @@ def test_intervals_of_equal_systems_hold():
     assert np.mean(gaps) == pytest.approx(2 * 1.645 * 10.7 / np.sqrt(60), rel=0.25)
 
 
-def test_pass_rates_at_a_cut():
+def add_judge(scores, values):
+    """The scores with one more judge, of the first answers."""
+    parts = np.arange(len(values)), np.full(len(values), len(scores.judges)), np.array(values)
+    own = scores.rows, scores.columns, scores.values
+    more = (np.concatenate(pair) for pair in zip(own, parts, strict=True))
+    judges = [*scores.judges, "w"]
+    return Scores(scores.items, judges, scores.systems, scores.system, scores.question, *more)
+
+
+@pytest.mark.parametrize("n", [1, 400])
+def test_a_judge_whose_scores_are_equal_is_left_out(n):
+    plain, found = fit_scores(draw()), fit_scores(add_judge(draw(), [50.5] * n))
+    assert found.left_out == ["w"]
+    assert found.systems == plain.systems
+    assert found.judges == plain.judges
+
+
+def test_a_judge_of_few_scores_hardly_moves_the_scale():
+    plain, found = fit_scores(draw()), fit_scores(add_judge(draw(), [60.0, 61.0]))
+    gaps = [
+        a.estimate.value - b.estimate.value
+        for a, b in zip(plain.systems, found.systems, strict=True)
+    ]
+    assert np.abs(gaps).max() < 1
+
+
+def test_equal_scores_of_all_judges_say_nothing():
+    scores = draw()
+    equal = Scores(*[*scores.__dict__.values()][:-1], np.full(1200, 7.0))
+    with pytest.raises(VotesError, match="too few or too alike"):
+        fit_scores(equal)
+
+
+def test_pass_rates_at_a_cut_of_logs_of_scores():
     found = fit_scores(draw())
     rates = found.pass_rates(65.0)
     one, two = rates["a"], rates["b"]
     assert one.value < 0.5 < two.value
     assert one.low < one.value < one.high
-
-
-def test_logs_become_scores_and_too_few_are_refused():
     panel = Panel()
     for item in range(4):
         panel.add(Verdict(item, "x", 0.1 * item, "one"))
+    panel.add(Verdict(0, "x", None, "never scored"))
     scores = Scores.of(panel)
+    assert scores.systems == ["one"]
     assert scores.values.tolist() == pytest.approx([0.0, 0.1, 0.2, 0.3])
     with pytest.raises(VotesError, match="scores of 1 judge on 4 answers are too few.*cut=0.5"):
         fit_scores(scores)

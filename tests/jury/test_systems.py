@@ -17,7 +17,7 @@ def make_system(name, chances, first=0, views=()):
     return rate_system(name, questions, [chances, *views], np.arange(len(chances)))
 
 
-def test_certain_labels_of_two_systems_give_the_usual_interval():
+def test_certain_labels_and_the_same_questions():
     rng = np.random.default_rng(0)
     one, two = (rng.random(400) < rate for rate in (0.7, 0.5))
     apart = make_system("one", one), make_system("two", two, first=1000)
@@ -27,9 +27,6 @@ def test_certain_labels_of_two_systems_give_the_usual_interval():
     assert row["difference"] == pytest.approx(rates[0] - rates[1])
     assert row["high"] - row["difference"] == pytest.approx(1.96 * error, rel=0.03)
     assert (row["better"], row["worse"], row["paired"], row["holds"]) == ("one", "two", 0, True)
-
-
-def test_the_same_questions_are_compared_question_by_question():
     rng = np.random.default_rng(0)
     hard = rng.random(400) < 0.5
     one, two = (hard == (rng.random(400) < 0.95) for _ in range(2))
@@ -55,7 +52,7 @@ def test_uncertain_labels_and_models_that_differ_widen_the_interval():
     assert row["high"] - row["low"] == pytest.approx(widths[0] + 0.1)
 
 
-def test_intervals_of_all_pairs_hold_together():
+def test_intervals_of_all_pairs_hold_together_as_tukeys():
     rng, held = np.random.default_rng(1), []
     for _ in range(200):
         labels = rng.random((5, 100)) < 0.5
@@ -63,6 +60,9 @@ def test_intervals_of_all_pairs_hold_together():
         held.append(all(row["low"] <= 0 <= row["high"] for row in rows))
     assert len(rows) == 10
     assert 0.9 < np.mean(held) < 0.99
+    assert find_reach(np.eye(2), [(0, 1)], np.array([2.0])) == pytest.approx(1.96, abs=0.05)
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    assert find_reach(np.eye(3), pairs, np.full(3, 2.0)) == pytest.approx(2.34, abs=0.06)
 
 
 def test_ranks_are_those_that_the_differences_allow():
@@ -81,12 +81,6 @@ def test_ranks_are_those_that_the_differences_allow():
         ("a", 1, 1), ("c", 2, 3), ("b", 2, 3)
     ]  # fmt: skip
     assert [x.rank_high for x in rank_all("ab", np.zeros(2), np.eye(2), np.ones(2))] == [2, 2]
-
-
-def test_the_largest_of_three_differences_is_tukeys():
-    assert find_reach(np.eye(2), [(0, 1)], np.array([2.0])) == pytest.approx(1.96, abs=0.05)
-    pairs = [(0, 1), (0, 2), (1, 2)]
-    assert find_reach(np.eye(3), pairs, np.full(3, 2.0)) == pytest.approx(2.34, abs=0.06)
 
 
 def test_a_systems_own_rate_is_not_pulled_toward_that_of_all():

@@ -3,7 +3,7 @@ import pytest
 
 from unelisa.errors import VotesError, VotesWarning
 from unelisa.jury import verdicts
-from unelisa.jury.verdicts import Jury, Panel, Verdict, read_name
+from unelisa.jury.verdicts import Check, Jury, Panel, Verdict, read_name
 from unelisa.memory import limit_memory
 
 
@@ -23,6 +23,13 @@ def test_verdicts_become_votes_whatever_their_order():
     assert np.array_equal(one.values, [[1, -1], [1, 0], [0, 0]])
     assert np.array_equal(one.values, other.values)
     assert one.source == "inspect, long"
+
+
+def test_checks_count_what_passed():
+    panel = Panel()
+    for value in (True, 1, "yes", "Pass", False, 0, 0.5, "no", "fail", None, [1]):
+        panel.add(Check("x", value))
+    assert panel.checks == {"x": (4, 11)}
 
 
 def test_a_repr_names_no_item():

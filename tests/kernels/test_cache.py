@@ -96,20 +96,12 @@ def test_a_folder_that_others_can_write_is_not_used(asked, tmp_path):
     assert asked(tmp_path) is None
     folder.chmod(0o770)
     assert asked(tmp_path) is None
-
-
-@POSIX
-def test_a_folder_below_one_that_others_can_write_is_not_used(asked, tmp_path):
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)
     assert asked(shared / "cache") is None
     shared.chmod(0o1777)  # sticky, as /tmp: nobody can rename what is mine
     assert asked(shared / "cache") is not None
-
-
-@POSIX
-def test_a_link_is_not_followed(asked, tmp_path):
     folder = asked(tmp_path)
     folder.rmdir()
     (tmp_path / "elsewhere").mkdir(mode=0o700)

@@ -3,7 +3,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -50,18 +49,6 @@ def test_compiling_is_not_counted_but_work_is():
 
 def _timers(kernel):
     return [kernel.get_metadata(s)["timers"] for s in kernel.signatures]
-
-
-def test_threads_that_wait_for_the_compiler_are_counted_once():
-    kernels = [_new_kernel() for _ in range(3)]
-    with Stopwatch() as watch:
-        threads = [threading.Thread(target=kernel, args=(np.ones(3),)) for kernel in kernels]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert watch.seconds >= 0
-    assert all(kernel.signatures for kernel in kernels)
 
 
 def test_compilation_is_told_of_and_use_is_not():

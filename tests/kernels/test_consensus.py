@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.special import log_softmax, logsumexp, softmax
+from scipy.special import log_softmax, logsumexp
 
 import naive
 from unelisa.kernels.consensus import infer_states, normalize_voters, step_voters, sum_states
@@ -159,16 +159,3 @@ def test_a_voter_without_votes_moves_to_the_priors_center():
     assert weights == pytest.approx([1.2])
     assert biases == pytest.approx(0)
     assert curvature == pytest.approx([1 / SPREADS[0] ** 2])
-
-
-def test_a_posterior_is_bayes_rule_for_one_voter():
-    """P(k | says c) ~ P(k) P(c | k), with the voter's confusions as a table."""
-    weights, biases, one = np.array([1.3]), np.array([[0.2, -0.4, 0.1]]), np.ones(1)
-    table = softmax(biases + 1.3 * np.eye(3), axis=1)
-    shares = np.array([0.2, 0.3, 0.5])
-    votes = np.arange(4), np.zeros(3, dtype=np.int32), np.arange(3, dtype=np.uint8)
-    none = np.empty((0, 3))
-    model = list_cells(one, weights, biases, one), np.log(shares)[:, None]
-    found = infer_states((*votes, none), model)
-    expected = shares * table.T
-    assert found[:, :, 0] == pytest.approx(expected / expected.sum(axis=1, keepdims=True))

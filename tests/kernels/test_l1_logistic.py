@@ -3,44 +3,13 @@
 import numpy as np
 import pytest
 
-import naive_solver
 from naive_rows import assert_square, batch_of, counted_of, square_of
 from unelisa.kernels import l1_logistic
 from unelisa.kernels.curvature import add_curvatures
 from unelisa.paper.solvers.base import items_of
 from unelisa.votes.blocks import Block
 
-CASES = pytest.mark.parametrize(
-    ("weighted", "abstain"), [(False, 0.0), (False, 0.3), (True, 0.0), (True, 0.3)]
-)
-N_ITEMS = l1_logistic.CHUNK + 700  # two chunks, the second with a part of a subsum
-
-
-def make_case(weighted, abstain):
-    rng = np.random.default_rng(2)
-    votes = rng.choice([-1, 1], size=(N_ITEMS, 9)).astype(np.int8)
-    votes[rng.random(votes.shape) < abstain] = 0
-    weights = rng.random(N_ITEMS) if weighted else np.empty(0)
-    items = items_of(Block(votes, 0), weights)
-    members = [[1, 2, 3, 4, 5, 6], [0, 2], []]
-    batch = l1_logistic.Regressions(
-        np.array([0, 1, 7]),
-        np.array([0, 6, 8, 8]),
-        np.concatenate(members).astype(np.int64),
-        np.array([0.5, -0.4, 0.0, 0.3, 0.2, 0.6, -1.5, 0.7]),
-        rng.standard_normal(3),
-    )
-    return votes, items, batch, members
-
-
-def logits_of(votes, batch, members, q):
-    design = naive_solver.design(votes, members[q])
-    theta = batch.theta[batch.starts[q] : batch.starts[q + 1]]
-    return design, design @ np.append(theta, batch.intercepts[q])
-
-
-def weights_of(items):
-    return items.weights if items.weights.size else np.ones(N_ITEMS)
+CASES = pytest.mark.parametrize("abstain", [0.0, 0.3])
 
 
 @pytest.mark.parametrize(("real", "error"), [(np.float32, 4e-7), (np.float64, 1e-13)])
@@ -49,41 +18,6 @@ def test_squash_is_tanh(real, error):
     expected = np.tanh(z.astype(np.float64))
     l1_logistic.squash(z)
     assert np.max(np.abs(z - expected)) < error
-
-
-@CASES
-@pytest.mark.parametrize(("real", "error"), [(np.float32, 1e-5), (np.float64, 1e-13)])
-def test_scores_and_loss(weighted, abstain, real, error):
-    votes, items, batch, members = make_case(weighted, abstain)
-    sums = l1_logistic.Sums.zeros(batch)
-    l1_logistic.add_scores(items, batch, np.empty(l1_logistic.CHUNK, real), sums)
-    for q in range(3):
-        design, logits = logits_of(votes, batch, members, q)
-        r = naive_solver.residuals(votes, batch.voters[q], logits, weights_of(items))
-        found = np.append(sums.scores[batch.starts[q] : batch.starts[q + 1]], sums.intercepts[q])
-        assert np.allclose(found, r @ design, rtol=0, atol=error * N_ITEMS)
-        if real is np.float64:
-            expected = naive_solver.loss(votes, batch.voters[q], logits, weights_of(items))
-            assert sums.loss[q] == pytest.approx(expected, rel=1e-12)
-
-
-@CASES
-def test_residuals(weighted, abstain):
-    votes, items, batch, members = make_case(weighted, abstain)
-    out = np.empty((3, 1000), np.float32)
-    l1_logistic.fill_residuals(items, batch, 500, 1400, out)
-    for q in range(3):
-        _, logits = logits_of(votes, batch, members, q)
-        r = naive_solver.residuals(votes, batch.voters[q], logits, weights_of(items))
-        assert np.allclose(out[q, :900], r[500:1400], atol=2e-6)
-
-
-def test_the_noise_bound_grows_with_the_coefficients():
-    _, _, batch, _ = make_case(False, 0.0)
-    small = l1_logistic.bound_batch(batch, 64)
-    large = l1_logistic.bound_batch(batch._replace(theta=10 * batch.theta), 64)
-    assert np.all(large[:2] > small[:2])
-    assert large[2] == small[2]
 
 
 BATCH = batch_of(
@@ -96,15 +30,11 @@ BATCH = batch_of(
 PLACES = np.array([0, 49, 58, 59])
 
 
-def draw(n_items, weighted=False, abstain=0.0):
-    """Votes and weights."""
+def draw(n_items, abstain=0.0):
     rng = np.random.default_rng(2)
     votes = rng.choice([-1, 1], size=(n_items, 9)).astype(np.int8, order="F")
     votes[rng.random(votes.shape) < abstain] = 0
-    return votes, rng.choice([0.0, 0.5, 2.0], n_items) if weighted else NONE
-
-
-NONE = np.empty(0)
+    return votes
 
 
 def curve(items, steps, floors, real=np.float64, batch=BATCH):
@@ -114,44 +44,51 @@ def curve(items, steps, floors, real=np.float64, batch=BATCH):
     return out, mass
 
 
+def test_the_noise_bound_grows_with_the_coefficients():
+    small = l1_logistic.bound_batch(BATCH, 64)
+    large = l1_logistic.bound_batch(BATCH._replace(theta=10 * BATCH.theta), 64)
+    assert np.all(large[:2] > small[:2])
+    assert large[2] == small[2]
+
+
 @CASES
 @pytest.mark.parametrize("n_items", [1, l1_logistic.CHUNK, 2 * l1_logistic.CHUNK + 700])
-def test_curvature_is_the_weighted_product_of_the_design(weighted, abstain, n_items):
-    votes, weights = draw(n_items, weighted, abstain)
-    out, mass = curve(items_of(Block(votes, 0), weights), [[0, 1]] * 3, np.zeros(3))
+def test_curvature_is_the_weighted_product_of_the_design(abstain, n_items):
+    votes = draw(n_items, abstain)
+    out, mass = curve(items_of(Block(votes, 0)), [[0, 1]] * 3, np.zeros(3))
     for q in range(3):
-        expected = square_of(votes, BATCH, q, weights)
+        expected = square_of(votes, BATCH, q)
         assert_square(out[PLACES[q] : PLACES[q + 1]], expected, rtol=1e-9, atol=1e-9)
-        assert mass[q] == pytest.approx(counted_of(votes, BATCH.voters[q], weights).sum())
+        assert mass[q] == pytest.approx(counted_of(votes, BATCH.voters[q]).sum())
 
 
 @pytest.mark.parametrize("real", [np.float32, np.float64])
 def test_each_regression_takes_its_own_chunks(real):
-    votes, weights = draw(3 * l1_logistic.CHUNK + 5, True, 0.3)
+    votes = draw(3 * l1_logistic.CHUNK + 5, 0.3)
     steps = [[0, 2], [1, 2], [1, 3]]
-    out, mass = curve(items_of(Block(votes, 0), weights), steps, np.zeros(3), real)
+    out, mass = curve(items_of(Block(votes, 0)), steps, np.zeros(3), real)
     chunks = np.arange(len(votes)) // l1_logistic.CHUNK
     for q, used in enumerate(([0, 2], [1, 3], [1])):
         some = np.isin(chunks, used)
-        expected = square_of(votes[some], BATCH, q, weights[some])
+        expected = square_of(votes[some], BATCH, q)
         assert_square(out[PLACES[q] : PLACES[q + 1]], expected, rtol=1e-4, atol=0.05)
-        assert mass[q] == pytest.approx(counted_of(votes, BATCH.voters[q], weights)[some].sum())
+        assert mass[q] == pytest.approx(counted_of(votes, BATCH.voters[q])[some].sum())
 
 
 def test_where_the_sign_is_wrong_the_curvature_has_a_floor():
-    votes, weights = draw(300, True, 0.2)
+    votes = draw(300, 0.2)
     batch = BATCH._replace(theta=8 * BATCH.theta)  # saturated: 1 - tanh^2 is nearly nothing
     floors = np.array([0.1, 0.0, 0.5])
-    out, _ = curve(items_of(Block(votes, 0), weights), [[0, 1]] * 3, floors, batch=batch)
+    out, _ = curve(items_of(Block(votes, 0)), [[0, 1]] * 3, floors, batch=batch)
     for q in range(3):
-        expected = square_of(votes, batch, q, weights, floors[q])
+        expected = square_of(votes, batch, q, floors[q])
         assert_square(out[PLACES[q] : PLACES[q + 1]], expected, rtol=1e-9, atol=1e-9)
-    assert out[0] > 1.2 * square_of(votes, batch, 0, weights)[0, 0]  # the floor is felt
+    assert out[0] > 1.2 * square_of(votes, batch, 0)[0, 0]  # the floor is felt
 
 
 def test_a_negative_floor_asks_for_the_gap_between_the_curvature_and_one():
-    votes, _ = draw(l1_logistic.CHUNK + 700)
-    out, mass = curve(items_of(Block(votes, 0), NONE), [[0, 1]] * 3, np.full(3, -1.0))
+    votes = draw(l1_logistic.CHUNK + 700)
+    out, mass = curve(items_of(Block(votes, 0)), [[0, 1]] * 3, np.full(3, -1.0))
     for q in range(3):
         members = BATCH.members[BATCH.starts[q] : BATCH.starts[q + 1]]
         design = np.column_stack([votes[:, members], np.ones(len(votes))])
@@ -160,12 +97,9 @@ def test_a_negative_floor_asks_for_the_gap_between_the_curvature_and_one():
         assert mass[q] == len(votes)
 
 
-@pytest.mark.parametrize("why", ["abstained", "without weight"])
-def test_items_that_do_not_count_leave_nothing(why):
-    votes, _ = draw(50)
-    weights = np.zeros(50) if why == "without weight" else np.ones(50)
-    if why == "abstained":
-        votes[:, [0, 1, 7]] = 0
-    out, mass = curve(items_of(Block(votes, 0), weights), [[0, 1]] * 3, np.zeros(3))
+def test_items_that_do_not_count_leave_nothing():
+    votes = draw(50)
+    votes[:, [0, 1, 7]] = 0
+    out, mass = curve(items_of(Block(votes, 0)), [[0, 1]] * 3, np.zeros(3))
     assert not out.any()
     assert not mass.any()

@@ -72,23 +72,6 @@ def test_derivatives_are_finite_differences_of_the_loss(case):
         assert cross_curvatures[s].sum() == pytest.approx(mixed, abs=1e-3)
 
 
-def test_marginal_loss_and_its_gradient_are_those_of_enumeration(case):
-    values, edges, biases, weights, _ = case
-    votes, predictors, _, _ = kernel_arguments(case)
-
-    def kernel(field):
-        truth = (field + values @ weights).astype(np.float32)
-        return pseudo_likelihood.sum_marginal_loss(votes, predictors, truth, weights)
-
-    def naive(field):
-        return naive_latent.marginal_loss(values, edges, biases, weights, field)
-
-    loss, gradient, curvature = kernel(0.3)
-    assert loss == pytest.approx(naive(0.3), rel=1e-5)
-    assert gradient == pytest.approx((naive(0.3001) - naive(0.2999)) / 2e-4, abs=1e-3)
-    assert curvature > 0
-
-
 N_PAIRED = 5
 
 

@@ -9,9 +9,11 @@ from hypothesis.extra import numpy as hnp
 
 import naive
 import naive_solver
+from unelisa.aggregators.confusions import start_from
 from unelisa.kernels import tally
-from unelisa.votes.ballots import list_ballots
-from unelisa.votes.blocks import SparseVotes, WholeTable
+from unelisa.paper.solvers.base import pack_bits
+from unelisa.votes.ballots import list_ballots, list_votes
+from unelisa.votes.blocks import SparseVotes, WholeTable, compare_voters
 
 VOTES = hnp.arrays(
     np.int8,
@@ -78,7 +80,7 @@ def test_sparse_sums_have_the_bits_of_the_tables(values, seed):
     )
 )
 def test_classes_are_compared_as_the_naive_counts_say(codes):
-    counts, met = tally.compare_classes(np.asfortranarray(codes), 130)
+    counts, met = compare_voters(np.asfortranarray(codes).view(np.int8), 130)
     voted = codes > 0
     for s in range(codes.shape[1]):
         own = codes[voted[:, s]]
@@ -88,9 +90,7 @@ def test_classes_are_compared_as_the_naive_counts_say(codes):
         assert counts[s, 131] == ((others > 0) & (others != own[:, [s]])).any(axis=1).sum()
     assert met == (voted.sum(axis=1) > 1).sum()
     sparse = SparseVotes.of(sp.csc_array(codes.view(np.int8)))
-    again = tally.compare_sparse_classes(
-        sparse.starts, sparse.items, sparse.votes.view(np.uint8), len(codes), 130
-    )
+    again = compare_voters(sparse, 130)
     assert np.array_equal(again[0], counts)
     assert again[1] == met
 
@@ -103,11 +103,8 @@ def votes_of(n_items, n_voters, abstain, seed=0):
 
 
 def packed(votes, low=0, high=None):
-    high = votes.shape[1] if high is None else high
-    above = np.empty((len(votes), -(-(high - low) // 64)), np.uint64)
-    voted = np.empty_like(above)
-    tally.pack_votes(votes, low, high, above, voted)
-    return above, voted
+    part = votes[:, low:high]
+    return pack_bits(part > 0), pack_bits(part != 0)
 
 
 @pytest.mark.parametrize("n_items", [1, 63, 64, 65, 300])
@@ -158,7 +155,11 @@ def lists_of(values, first=0, last=None):
     """The lists of a table, as the product asks for them: Fortran order, read-only."""
     table = np.asfortranarray(values, dtype=np.int8).view()
     table.flags.writeable = False
-    return tally.list_votes(table, first, len(table) if last is None else last)
+    return list_votes(table, first, len(table) if last is None else last)
+
+
+def run_of(values):
+    return next(iter(list_ballots(WholeTable(np.asfortranarray(values, dtype=np.int8)))))
 
 
 def draw_table(n_items=40, n_voters=5, seed=0):
@@ -174,7 +175,6 @@ def test_lists_are_the_votes_item_by_item_with_voters_rising():
     assert voters.tolist() == [1, 2, 0, 2, 0]
     assert votes.tolist() == [1, -1, 1, 1, -1]
     assert (starts.dtype, voters.dtype, votes.dtype) == (np.int64, np.int32, np.int8)
-    values = [[0, 1, -1], [0, 0, 0], [1, 0, 1], [-1, 0, 0]]
     starts, voters, votes = lists_of(values, 1, 3)
     assert (starts.tolist(), voters.tolist(), votes.tolist()) == ([0, 0, 2], [0, 2], [1, 1])
     starts, voters, votes = lists_of(values, 2, 2)
@@ -184,12 +184,12 @@ def test_lists_are_the_votes_item_by_item_with_voters_rising():
 def test_sums_over_lists_are_those_over_the_table():
     values, weights = draw_table(), np.random.default_rng(1).normal(size=5)
     values[3] = 0
-    found = tally.weigh_ballots(lists_of(values), weights, 0 * weights)
+    found = tally.weigh_ballots(run_of(values)[:3], weights, 0 * weights)
     assert np.allclose(found, values @ weights, rtol=0, atol=1e-12)
     assert found[3] == 0
     values, x = draw_table(), np.random.default_rng(2).random(40)
     values[:, 2] = 0
-    signed, observed = tally.tally_ballots(lists_of(values), x, 5)
+    signed, observed = tally.tally_ballots(run_of(values)[:3], x, 5)
     assert np.allclose(signed, values.T @ x, rtol=0, atol=1e-12)
     assert np.allclose(observed, np.abs(values).T @ x, rtol=0, atol=1e-12)
     assert observed[2] == 0
@@ -254,27 +254,24 @@ def test_the_expected_votes_are_those_of_the_enumeration(seed):
 
 def test_em_starts_from_the_votes_and_gold_labels():
     codes = np.array([[1, 1, 3], [2, 0, 0], [0, 0, 0], [3, 3, 3]], dtype=np.int8, order="F")
-    run = next(iter(list_ballots(WholeTable(codes))))
-    listed = run.starts, run.voters, run.votes.view(np.uint8)
-    counts, mass = tally.split_votes(listed, NONE, np.ones(3), 3, False)
+    ballots = list_ballots(WholeTable(codes))
+    counts, mass = start_from(ballots, np.ones(3), 3)
     assert mass == pytest.approx([2 / 3, 1, 4 / 3])
     assert pytest.approx(np.array([[2 / 3, 0, 0], [0, 1, 0], [1 / 3, 0, 1]])) == counts[0].T
     gold = np.array([2, 0, 1, 0], dtype=np.uint8)
-    counts, mass = tally.split_votes(listed, gold, np.ones(3), 3, False)
+    counts, mass = start_from(ballots, np.ones(3), 3, gold)
     assert mass == pytest.approx([0, 2, 1])
     assert counts[2, 2] == pytest.approx([0, 1, 1])
-    counts, mass = tally.split_votes(listed, gold, np.ones(3), 3, True)
+    counts, mass = start_from(ballots, np.ones(3), 3, gold, only_gold=True)
     assert mass.tolist() == [0, 1, 0]
     assert counts.sum() == 3
 
 
 def test_a_negative_weight_is_spread_over_the_other_classes():
-    codes = np.array([[1, 2]], dtype=np.int8, order="F")
-    run = next(iter(list_ballots(WholeTable(codes))))
-    listed = run.starts, run.voters, run.votes.view(np.uint8)
-    _, mass = tally.split_votes(listed, NONE, np.array([1.0, -1.0]), 3, False)
+    ballots = list_ballots(WholeTable(np.array([[1, 2]], dtype=np.int8, order="F")))
+    mass = start_from(ballots, np.array([1.0, -1.0]), 3).mass
     assert mass == pytest.approx([0.75, 0, 0.25])
-    assert tally.split_votes(listed, NONE, np.zeros(2), 3, False)[1] == pytest.approx([1 / 3] * 3)
+    assert start_from(ballots, np.zeros(2), 3).mass == pytest.approx([1 / 3] * 3)
 
 
 @given(seed=st.integers(0, 199))

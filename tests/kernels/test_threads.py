@@ -87,6 +87,19 @@ def test_a_task_may_run_threads_and_callers_share_the_cores(monkeypatch):
     assert threads._lent == 0
 
 
+def ask_child(target):
+    """What a forked child sends that runs `target(connection)`."""
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe()
+    child = context.Process(target=target, args=(theirs,))
+    child.start()
+    assert ours.poll(60)
+    sent = ours.recv()
+    child.join(60)
+    assert child.exitcode == 0
+    return sent
+
+
 def _run_in_child(connection):
     connection.send((threads._lent, threads._lock.locked(), run_threads(abs, [-1, -2], 2)))
 
@@ -94,15 +107,8 @@ def _run_in_child(connection):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_starts_without_its_parents_loans():
-    context = multiprocessing.get_context("fork")
-    ours, theirs = context.Pipe()
     with threads._borrow(2), threads._lock:
-        child = context.Process(target=_run_in_child, args=(theirs,))
-        child.start()
-        assert ours.poll(60)
-        assert ours.recv() == (0, False, [1, 2])
-        child.join(60)
-    assert child.exitcode == 0
+        assert ask_child(_run_in_child) == (0, False, [1, 2])
 
 
 needs_three = pytest.mark.usefixtures("three_threads")
@@ -183,16 +189,9 @@ def _look_in_child(connection):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_has_no_holders():
-    context = multiprocessing.get_context("fork")
-    ours, theirs = context.Pipe()
     with one_blas_thread():
-        child = context.Process(target=_look_in_child, args=(theirs,))
-        child.start()
-        assert ours.poll(60)
-        assert ours.recv() == (0, {3}, {1}, {3})
-        child.join(60)
+        assert ask_child(_look_in_child) == (0, {3}, {1}, {3})
         assert count_blas() == {1}  # the child's freedom is not the parent's
-    assert child.exitcode == 0
 
 
 def test_jobs_are_counted_as_scikit_learn_does():
@@ -215,26 +214,3 @@ def test_results_come_in_the_order_of_the_tasks(n_jobs):
 
     assert run_all(late, range(4), n_jobs) == [0, 1, 4, 9]
     assert run_all(late, [], n_jobs) == []
-
-
-@pytest.mark.parametrize("n_jobs", [1, 3])
-def test_the_first_error_propagates(n_jobs):
-    def fail(task):
-        raise KeyError(task)
-
-    with pytest.raises(KeyError, match="0"):
-        run_all(fail, range(5), n_jobs)
-
-
-def test_after_an_error_no_new_task_begins():
-    begun = []
-
-    def work(task):
-        begun.append(task)
-        if task == 0:
-            raise KeyError(task)
-        time.sleep(0.02)
-
-    with pytest.raises(KeyError):
-        run_all(work, range(100), 2)
-    assert len(begun) < 50

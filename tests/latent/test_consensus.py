@@ -10,7 +10,6 @@ from latent.worlds import (
     copying_crowd,
     crowd_of,
     model_of,
-    plain_crowd,
     reading_of,
     run_of,
     uneven_crowd,
@@ -36,7 +35,7 @@ def some_reading():
     return reading_of(model)
 
 
-def test_two_classes_are_told_in_halves_and_more_as_they_are():
+def test_two_classes_are_told_in_halves_and_turned_around():
     reading = some_reading()
     assert reading.weights == pytest.approx([0.5, 1.0, -0.25])
     assert reading.standard_errors == pytest.approx(0.05)
@@ -50,20 +49,6 @@ def test_two_classes_are_told_in_halves_and_more_as_they_are():
     assert reading.standard_errors == pytest.approx(0.1)
     assert reading.fields == pytest.approx([0.2, -0.1])
     assert reading.n_classes == 3
-
-
-def test_confusions_are_averaged_over_the_ease_and_ease_is_told_where_there_are_levels():
-    reading = some_reading()
-    each = [np.average(reading.model.confusions[:, k], axis=1, weights=[0.5, 0.5]) for k in (0, 1)]
-    assert reading.confusions == pytest.approx(np.stack(each, axis=1))
-    assert reading.confusions.sum(axis=2) == pytest.approx(1)
-    reading, ballots = some_reading(), ballots_of(VALUES)
-    found = reading.measure_ease(ballots)
-    assert np.array_equal(found, expect_ease(run_of(VALUES), reading.model), equal_nan=True)
-    assert np.isnan(reading_of(model_of([1.0] * 3)).measure_ease(ballots)).all()
-
-
-def test_a_turned_reading_says_the_opposite():
     reading, run = some_reading(), run_of(VALUES)
     turned = reading.turned()
     assert np.array_equal(reading.think(run), average(run, reading.model))
@@ -77,12 +62,26 @@ def test_a_turned_reading_says_the_opposite():
     assert reading.turned().confusions == pytest.approx(reading.confusions[:, ::-1])
 
 
-def test_easy_items_are_told_from_hard_ones():
+def test_confusions_are_averaged_over_the_ease_and_ease_is_told_where_there_are_levels():
+    reading = some_reading()
+    each = [np.average(reading.model.confusions[:, k], axis=1, weights=[0.5, 0.5]) for k in (0, 1)]
+    assert reading.confusions == pytest.approx(np.stack(each, axis=1))
+    assert reading.confusions.sum(axis=2) == pytest.approx(1)
+    reading, ballots = some_reading(), ballots_of(VALUES)
+    found = reading.measure_ease(ballots)
+    assert np.array_equal(found, expect_ease(run_of(VALUES), reading.model), equal_nan=True)
+    assert np.isnan(reading_of(model_of([1.0] * 3)).measure_ease(ballots)).all()
+
+
+def test_easy_items_are_told_from_hard_ones_and_labels_have_a_vote():
     values, _, ease = uneven_crowd(0)
     reading = read_consensus(crowd_of(values))
     found = reading.measure_ease(ballots_of(values))
     means = [found[ease == level].mean() for level in (0.1, 0.5, 1.5)]
     assert means[0] < means[1] < means[2]
+    values, _ = class_crowd(0, 400, n_classes=4, votes_per_item=2)
+    labels = read_consensus(crowd_of(values, 4)).weigh(ballots_of(values)).argmax(axis=1)
+    assert np.mean([k + 1 in row for k, row in zip(labels, values, strict=True)]) > 0.99
 
 
 @pytest.mark.parametrize(
@@ -99,7 +98,7 @@ def test_a_structure_does_with_or_without_ease_and_families(structure, levels, f
     assert reading.clusters == 11 - 2 * families
 
 
-def test_a_second_reading_is_told_where_repeaters_decide():
+def test_a_second_reading_is_told_where_repeaters_decide_and_not_elsewhere():
     values, truth = bad_clique(0, repeat=0.99)
     crowd = crowd_of(values)
     reading = read_consensus(crowd)
@@ -116,17 +115,11 @@ def test_a_second_reading_is_told_where_repeaters_decide():
     assert f"{1 - other.agreement:.0%} of the items if each counted once" in told
     turned = reading.turned().others[0]
     assert np.array_equal(turned.weigh(crowd.ballots), other.weigh(crowd.ballots)[:, ::-1])
-
-
-def test_who_repeats_others_a_little_is_named_too():
     values, _ = bad_clique(0, size=4, repeat=0.94)
     reading = read_consensus(crowd_of(values))
     assert reading.family.max() == -1
     assert (reading.model.counts[:4] < 1).all()
     assert [reason.voters for reason in reading.reasons] == [(0, 1, 2, 3)]
-
-
-def test_who_perhaps_repeats_others_on_few_items_makes_a_second_reading():
     values, _ = bad_clique(0, n_items=24, repeat=0.97)
     reading = read_consensus(crowd_of(values))
     (other,), (reason,) = reading.others, reading.reasons
@@ -135,26 +128,6 @@ def test_who_perhaps_repeats_others_on_few_items_makes_a_second_reading():
     assert (other.model.counts[:6] < 1).sum() >= 5
     assert set(reason.voters) <= set(range(6))
     assert "if they counted as one" in reason.text
-
-
-def test_one_reading_where_repeaters_change_little():
     reading = read_consensus(crowd_of(copying_crowd(0, n_copies=2, repeat=0.99, n_others=20)[0]))
     assert reading.family.max() == 0
     assert (reading.others, reading.reasons) == ((), ())
-
-
-@pytest.mark.parametrize("structure", ["auto", "plain"])
-def test_exact_copies_are_one_voter_whatever_the_structure(structure):
-    values, _ = plain_crowd(0, 400, n_voters=8, votes_per_item=6)
-    many = values[:, [0, 0, 0, *range(1, 8)]]
-    one, other = (read_consensus(crowd_of(table), structure) for table in (values, many))
-    found = other.score(ballots_of(many))
-    assert found == pytest.approx(one.score(ballots_of(values)), abs=1e-8)
-    assert other.heads.tolist() == [0, 0, 0, *range(3, 10)]
-    assert other.clusters == one.clusters == 8
-
-
-def test_a_label_has_a_vote_where_classes_are_many():
-    values, _ = class_crowd(0, 400, n_classes=4, votes_per_item=2)
-    labels = read_consensus(crowd_of(values, 4)).weigh(ballots_of(values)).argmax(axis=1)
-    assert np.mean([k + 1 in row for k, row in zip(labels, values, strict=True)]) > 0.99

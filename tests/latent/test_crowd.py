@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from latent.worlds import class_crowd, copying_crowd, crowd_of, plain_crowd, sample_of
+from latent.worlds import class_crowd, copying_crowd, crowd_of, plain_crowd, polarized, sample_of
 from unelisa.latent import crowd as module
 from unelisa.latent.crowd import (
     DISSENTS,
@@ -18,7 +18,7 @@ from unelisa.votes.ballots import list_ballots, take_ballots
 from unelisa.votes.blocks import KeptBlocks, WholeTable
 
 
-def test_a_crowd_counts_its_votes():
+def test_a_crowd_counts_its_votes_and_who_varies():
     values, _ = plain_crowd(0, n_items=50, n_voters=7, votes_per_item=3)
     values[:, 4] = 0  # silent: not a pair with anybody
     crowd = crowd_of(values)
@@ -29,9 +29,6 @@ def test_a_crowd_counts_its_votes():
     values, _ = class_crowd(0, n_items=80, n_classes=3)
     crowd = crowd_of(values, 3)
     assert crowd.cast.T.tolist() == [(values == k).sum(axis=0).tolist() for k in (1, 2, 3)]
-
-
-def test_who_varies_gave_two_answers_and_copies_nobody():
     values, _ = plain_crowd(2, n_items=200, n_voters=4, votes_per_item=4)
     beside = np.stack([values[:, 1], np.ones(200), np.zeros(200)], axis=1)
     crowd = crowd_of(np.hstack([values, beside]).astype(np.int8))
@@ -40,13 +37,21 @@ def test_who_varies_gave_two_answers_and_copies_nobody():
     assert crowd.varied.tolist() == [0, 1, 2, 3]
 
 
-def test_a_sample_has_some_items_the_same_ones_every_time():
+def test_a_sample_has_the_same_items_every_time_and_votes_enough():
     values, _ = plain_crowd(0, n_items=50, n_voters=7, votes_per_item=3)
     one, other = (crowd_of(values).draw(20) for _ in range(2))
     assert (one.ballots.n_items, one.blocks.n_items, one.n_voters) == (20, 20, 7)
     assert np.array_equal(one.tabulate(), other.tabulate())
     assert np.array_equal(crowd_of(values).draw(50).tabulate(), values)
     assert one.pairs is one.pairs
+    values, _ = plain_crowd(0, n_items=1000, n_voters=7, votes_per_item=3)
+    assert np.count_nonzero(crowd_of(values).draw_votes(1800).tabulate()) == 1800
+    assert crowd_of(values).draw_votes(60).ballots.n_items == LEAST_ITEMS
+    assert crowd_of(values[:300]).draw_votes(60).ballots.n_items == 300
+    values = np.repeat([[1, 1, 1], [1, -1, 1], [-1, -1, -1]], [6000, 3000, 1000], axis=0)
+    drawn = crowd_of(np.asfortranarray(values, dtype=np.int8)).draw(1000).tabulate()
+    counts = np.unique(drawn, axis=0, return_counts=True)[1]
+    assert counts / 1000 == pytest.approx([0.1, 0.3, 0.6], abs=0.06)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -67,20 +72,6 @@ def test_a_sample_is_the_same_in_any_order_of_items_voters_and_classes(n_classes
     rows = [sorted(sample.tolist()) for sample in samples]
     assert rows[0] == rows[1] == rows[2]
     assert samples[0].mean(axis=0) == pytest.approx(values.mean(axis=0), abs=0.12)
-
-
-def test_items_with_the_same_votes_are_drawn_in_their_proportion():
-    values = np.repeat([[1, 1, 1], [1, -1, 1], [-1, -1, -1]], [6000, 3000, 1000], axis=0)
-    drawn = crowd_of(np.asfortranarray(values, dtype=np.int8)).draw(1000).tabulate()
-    counts = np.unique(drawn, axis=0, return_counts=True)[1]
-    assert counts / 1000 == pytest.approx([0.1, 0.3, 0.6], abs=0.06)
-
-
-def test_a_sample_of_votes_holds_about_as_many_as_wanted_on_items_enough():
-    values, _ = plain_crowd(0, n_items=1000, n_voters=7, votes_per_item=3)
-    assert np.count_nonzero(crowd_of(values).draw_votes(1800).tabulate()) == 1800
-    assert crowd_of(values).draw_votes(60).ballots.n_items == LEAST_ITEMS
-    assert crowd_of(values[:300]).draw_votes(60).ballots.n_items == 300
 
 
 def test_correlations_of_a_sample_are_those_of_residuals():
@@ -118,16 +109,13 @@ def test_equal_voters_are_copies_of_the_first_also_in_blocks():
     assert find(votes) is None
 
 
-def test_one_vote_less_or_another_vote_makes_no_copy():
+def test_copies_are_equal_in_every_vote_and_more_than_chance():
     votes = make_votes()[:, [0, 1, 1, 2]]
     for other in (0, -votes[7, 2]):
         changed = votes.copy()
         changed[7, 2] = other
         assert find(changed) is None
-
-
-def test_agreement_that_chance_explains_is_none():
-    """Voters who are always right are equal; so are those who share few errors."""
+    # voters who are always right are equal; so are those who share few errors
     votes = make_votes(accuracies=(1.0, 1.0, 0.97, 0.97, 0.97))
     assert find(votes) is None
     truth, row = votes[:, 0], np.arange(len(votes))
@@ -175,33 +163,19 @@ def coherence(values):
     return measure_coherence(*correlated_pairs(values))
 
 
-def test_coherence_is_1_for_voters_who_look_the_same_way_and_falls_with_contrarians():
+def test_coherence_is_1_for_voters_who_look_the_same_way_and_2q_less_1_squared():
     values, _ = copying_crowd(0, n_others=12)
     assert coherence(values) > 0.7
     half = values * np.where(np.arange(values.shape[1]) % 2, 1, -1).astype(np.int8)
     assert coherence(half) < 0.2
-
-
-def test_chance_adds_nothing_to_the_coherence_of_few_items_or_pairs():
-    assert coherence(np.array([[1, -1], [-1, 1]], dtype=np.int8)) == 1
-    found = [coherence(polarized_crowd(0, n_items=40, seed=seed)) for seed in range(10)]
-    assert np.mean(found) == pytest.approx(1, abs=0.05)
-
-
-def test_coherence_is_2q_less_1_squared_where_a_share_q_looks_one_way():
     for turned in (0, 4, 8, 12):
-        values = polarized_crowd(turned, n_items=2000)
+        values = polarized(turned, n_items=2000)[0]
         # over ordered pairs of two different voters
         expected = ((40 - 2 * turned) ** 2 - 40) / (40 * 39)
         assert coherence(values) == pytest.approx(expected, abs=0.03)
-
-
-def polarized_crowd(turned, n_voters=40, n_items=1000, seed=0):
-    """Votes of which 73 % are right; the first voters are turned around."""
-    rng = np.random.default_rng(seed)
-    truth = rng.choice([-1, 1], size=(n_items, 1))
-    right = np.where(rng.random((n_items, n_voters)) < 0.73, truth, -truth)
-    return np.where(np.arange(n_voters) < turned, -right, right).astype(np.int8)
+    assert coherence(np.array([[1, -1], [-1, 1]], dtype=np.int8)) == 1
+    found = [coherence(polarized(0, n_items=40, seed=seed)[0]) for seed in range(10)]
+    assert np.mean(found) == pytest.approx(1, abs=0.05)
 
 
 def test_of_very_many_voters_the_busiest_are_compared(monkeypatch):

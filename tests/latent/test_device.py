@@ -49,6 +49,8 @@ def compare(votes, there, **settings):
     assert found.expected_accuracy_ == pytest.approx(here.expected_accuracy_, abs=1e-12)
     assert found.ease(there) == pytest.approx(here.ease(votes), abs=1e-12, nan_ok=True)
     assert found.reliability_reason_ == here.reliability_reason_
+    assert np.array_equal(found._reading.heads, here._reading.heads)
+    assert np.array_equal(there.blocks.find_silent(), votes.blocks.find_silent())
 
 
 @pytest.mark.parametrize("place", [SparseBlocks, WholeTable])

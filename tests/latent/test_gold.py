@@ -116,11 +116,20 @@ def test_at_the_correction_the_gradient_vanishes(n_classes, spread):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_corrected_reading_predicts_what_was_fitted(n_classes):
+def test_a_correction_predicts_what_was_fitted_and_lowers_the_log_loss(n_classes):
     labeled, reading, run = labeled_items(n_classes)
     found = fit_correction(labeled, 4, 0.3)
     corrected = replace(reading, correction=found)
     assert corrected.weigh_run(run) == pytest.approx(labeled.predict(found))
+    gains, right = [], []
+    for seed in range(5):
+        values, truth = biased_crowd(seed, n_classes)
+        reading, rest = trust_equally(5, n_classes), np.arange(100, 800)
+        found, _ = follow(values, labels(truth, np.arange(100)), reading)
+        gains.append(log_loss(reading, values, truth, rest) - log_loss(found, values, truth, rest))
+        right.append(accuracy(found, values, truth) - accuracy(reading, values, truth))
+    assert np.mean(gains) > 0.05
+    assert np.mean(right) > 0.02
 
 
 def test_clear_labels_against_the_voters_swap_the_sides():
@@ -134,23 +143,16 @@ def test_clear_labels_against_the_voters_swap_the_sides():
     assert accuracy(against, values, -truth) == accuracy(reading, values, truth) > 0.9
 
 
-def test_one_label_against_the_voters_swaps_nothing():
+def test_one_label_swaps_nothing_but_decides_a_sign_that_is_open():
     values, truth = crowd(0, [0.8] * 7)
     reading, sure = trust_equally(7), np.flatnonzero(values.sum(axis=1) == 7 * truth)[:1]
     assert follow(values, labels(-truth, sure), reading)[0] is reading
-
-
-def test_one_label_decides_a_sign_that_is_open():
-    values, truth = crowd(0, [0.8] * 7)
     reading = trust_equally(7, kind=OpenReading)
     unsure = np.flatnonzero(values.sum(axis=1) == truth)[:1]
     for side in (1, -1):
         found, _ = follow(values, labels(side * truth, unsure), reading)
         assert told(found) == []
         assert accuracy(found, values, side * truth) > 0.9
-
-
-def test_more_than_two_classes_are_never_turned():
     values, truth = classes_crowd(0, [0.8] * 7)
     reading = trust_equally(7, 3)
     assert follow(values, labels(2 - truth, np.arange(9)), reading)[0] is reading
@@ -208,25 +210,19 @@ def biased_crowd(seed, n_classes, n_items=800):
     return values.astype(np.int8), truth
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_correction_lowers_the_log_loss_of_other_items(n_classes):
-    gains, right = [], []
-    for seed in range(5):
-        values, truth = biased_crowd(seed, n_classes)
-        reading, rest = trust_equally(5, n_classes), np.arange(100, 800)
-        found, _ = follow(values, labels(truth, np.arange(100)), reading)
-        gains.append(log_loss(reading, values, truth, rest) - log_loss(found, values, truth, rest))
-        right.append(accuracy(found, values, truth) - accuracy(reading, values, truth))
-    assert np.mean(gains) > 0.05
-    assert np.mean(right) > 0.02
-
-
-def test_voters_who_are_misjudged_are_judged_anew():
+def test_voters_are_judged_anew_but_prior_odds_not_learned_again():
     values, truth = crowd(5, [0.95, 0.95, 0.55, 0.55, 0.55])
     reading = reading_of(model_of([0.2, 0.2, 1.5, 1.5, 1.5]))
     found, _ = follow(values, labels(truth, np.arange(150)), reading)
     assert found.correction.votes[:2].min() > found.correction.votes[2:].max()
     assert accuracy(found, values, truth) > accuracy(reading, values, truth) + 0.1
+    # what a prior explains needs no vote
+    values, truth = crowd(11, [0.5] * 5)
+    found, _ = follow(
+        values, labels(truth, np.arange(100)), trust_equally(5, weight=0.01), 3.0 * truth
+    )
+    assert np.abs(found.correction.votes).max() < 0.3
+    assert np.abs(found.correction.offsets).max() < 0.5
 
 
 @pytest.mark.parametrize("n_labels", [10, 50])
@@ -241,13 +237,18 @@ def test_labels_do_no_harm(n_labels):
     assert np.mean(losses) < log_loss(reading, values, truth, everything) + 0.02
 
 
-def test_what_is_checked_was_left_out():
+def test_what_is_checked_was_left_out_and_of_many_labels_some_are_used(monkeypatch):
     """Labels without any relation to the votes of 300 voters, who could fit all of them."""
     rng = np.random.default_rng(0)
     values = rng.choice(np.array([-1, 1], dtype=np.int8), (80, 300))
     _, checked = follow(values, rng.integers(0, 2, 80), trust_equally(300, weight=0.1))
     assert checked.n == 80
     assert 20 < checked.right < 60
+    monkeypatch.setattr(module, "MOST_LABELS", 50)
+    values, truth = crowd(1, [0.8] * 5)
+    known = labels(truth, np.arange(600))
+    _, checked = follow(values, known, trust_equally(5))
+    assert checked.n == 50
 
 
 def test_every_label_is_checked_by_the_correction_of_the_other_folds(monkeypatch):
@@ -288,24 +289,6 @@ def test_items_without_votes_and_no_labels_teach_nothing():
     assert checked[:2] == (9, round(9 * right))
 
 
-def test_prior_odds_are_not_learned_again():
-    """What a prior explains needs no vote."""
-    values, truth = crowd(11, [0.5] * 5)
-    found, _ = follow(
-        values, labels(truth, np.arange(100)), trust_equally(5, weight=0.01), 3.0 * truth
-    )
-    assert np.abs(found.correction.votes).max() < 0.3
-    assert np.abs(found.correction.offsets).max() < 0.5
-
-
-def test_of_very_many_labels_evenly_spaced_ones_are_used(monkeypatch):
-    monkeypatch.setattr(module, "MOST_LABELS", 50)
-    values, truth = crowd(1, [0.8] * 5)
-    known = labels(truth, np.arange(600))
-    _, checked = follow(values, known, trust_equally(5))
-    assert checked.n == 50
-
-
 def shares_of(values, reading, odds=None):
     """The mean of each class's P over the items with votes."""
     return np.exp(reading.weigh(ballots_of(values, odds))[values.any(axis=1)]).mean(axis=0)
@@ -317,7 +300,7 @@ def match(values, reading, low, high, odds=None):
     return replace(reading, correction=correction)
 
 
-def test_a_stated_share_is_that_of_the_labels_and_an_interval_reached_at_its_end():
+def test_shares_are_stated_for_two_classes_or_three():
     values, _ = biased_crowd(0, 2)
     values[:50] = 0  # without votes: not among those that are counted
     reading = trust_equally(5)
@@ -327,7 +310,6 @@ def test_a_stated_share_is_that_of_the_labels_and_an_interval_reached_at_its_end
     before, after = reading.score(ballots_of(values)), found.score(ballots_of(values))
     assert after - before == pytest.approx(after[0] - before[0])  # the order of items stays
     values, _ = biased_crowd(0, 2)
-    reading = trust_equally(5)
     share = shares_of(values, reading)[1]
     above, below = (
         match(values, reading, [0, 0.9], [1, 0.95]),
@@ -337,9 +319,6 @@ def test_a_stated_share_is_that_of_the_labels_and_an_interval_reached_at_its_end
     assert shares_of(values, below)[1] == pytest.approx(0.3, abs=1e-5)
     inside = match_prevalence(ballots_of(values), reading, np.array([[0, share - 0.1], [1, 1.0]]))
     assert inside is reading.correction
-
-
-def test_the_shares_of_three_classes_may_be_stated_in_part():
     values, _ = biased_crowd(0, 3)
     reading = trust_equally(5, 3)
     one = shares_of(values, match(values, reading, [0, 0, 0.1], [1, 1, 0.1]))

@@ -13,6 +13,7 @@ from latent.worlds import (
     copied_classes,
     copying_crowd,
     plain_crowd,
+    polarized,
     run_of,
     uneven_crowd,
 )
@@ -28,27 +29,29 @@ def read(values, structure="auto", n_classes=2):
     return interpret(ballots_of(values), structure, n_classes)
 
 
-def polarized(turned, n_voters=80):
-    """Voters who are right in 73 % of the cases, some of them turned around; and the truth."""
-    rng = np.random.default_rng(0)
-    truth = rng.choice([-1, 1], size=(1000, 1))
-    right = np.where(rng.random((1000, n_voters)) < 0.73, truth, -truth)
-    return np.where(np.arange(n_voters) < turned, -right, right).astype(np.int8), truth[:, 0]
-
-
-def test_voters_who_say_one_thing_do_not_change_the_coherence():
+def test_voters_of_one_word_and_polarized_crowds():
     values, _ = plain_crowd(0, votes_per_item=20)
     constant = np.ones((300, 15), dtype=np.int8)
     alone, beside = read(values), read(np.hstack([values, constant]))
     assert beside.coherence == pytest.approx(alone.coherence)
     assert read(constant).coherence == 1
+    reading = read(polarized(20, n_voters=40)[0])
+    assert reading.name == "edges"
+    assert reading.coherence < prior.COHERENT
 
 
-def test_a_graph_needs_two_voters_who_gave_both_answers():
+def test_a_graph_needs_common_items_and_voters_who_gave_both_answers():
     values = np.ones((50, 4), dtype=np.int8)
     values[:25, 0] = -1
     with pytest.raises(VotesError, match="2 voters who gave both answers, found 1"):
         read(values, "edges")
+    # half of the voters are turned around, and each item has six votes
+    values, _ = plain_crowd(1)
+    values[:, ::2] *= -1
+    reading = read(values)
+    assert reading.name == "consensus"
+    assert reading.coherence < prior.COHERENT
+    assert any("too few, or share too few items" in one.text for one in reading.reasons)
 
 
 @pytest.mark.parametrize("structure", ["auto", "plain", "ease", "families", "edges"])
@@ -59,27 +62,11 @@ def test_a_structure_that_was_asked_for_is_taken(structure):
 
 @pytest.mark.parametrize("turned", [0, 10, 20])
 def test_where_three_quarters_point_one_way_they_agree_on_the_truth(turned):
-    values, truth = polarized(turned)
+    values, truth = polarized(turned, n_voters=80)
     found = read(values)
     assert (found.name, found.reasons) == ("consensus", ())
     assert found.coherence > prior.COHERENT
     assert np.mean(np.sign(found.score(ballots_of(values))) == truth) > 0.99
-
-
-def test_where_half_point_either_way_the_truth_is_the_hub_of_a_graph():
-    reading = read(polarized(20, n_voters=40)[0])
-    assert reading.name == "edges"
-    assert reading.coherence < prior.COHERENT
-
-
-def test_too_few_common_items_for_a_graph_are_told():
-    """Half of the voters are turned around, and each item has six votes."""
-    values, _ = plain_crowd(1)
-    values[:, ::2] *= -1
-    reading = read(values)
-    assert reading.name == "consensus"
-    assert reading.coherence < prior.COHERENT
-    assert any("too few, or share too few items" in one.text for one in reading.reasons)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -122,7 +109,7 @@ def test_items_and_cases_are_summed_in_one_pass(n_classes, monkeypatch):
         assert one == pytest.approx(other)
 
 
-def test_a_reading_is_described():
+def test_a_reading_is_described_within_stated_shares():
     values, truth = polarized(0, n_voters=12)
     reading = read(values)
     found = describe(ballots_of(values), reading, known_of(values), identified=True)
@@ -132,15 +119,15 @@ def test_a_reading_is_described():
     assert found.trust.shares[1] == pytest.approx(np.mean(truth > 0), abs=0.05)
     assert np.all(np.abs(found.worth.values[0] - (values == truth[:, None]).mean(axis=0)) < 0.13)
     assert 1 <= found.trust.voters <= 12
-
-
-def test_stated_shares_bound_what_is_said():
     values, _ = polarized(0, n_voters=12)
     bounds = np.array([[0.0, 0.3], [1.0, 0.35]])
     found = describe(
         ballots_of(values), read(values), known_of(values, bounds=bounds), identified=True
     )
     assert found.trust.share_bounds[:, 1].tolist() == [0.3, 0.35]
+    values, _ = plain_crowd(0)
+    reading = replace(read(values), experience=None)
+    assert describe(ballots_of(values), reading, known_of(values), identified=True) is reading
 
 
 @pytest.mark.parametrize("case", ["two voters", "a family", "not identified"])
@@ -168,9 +155,3 @@ def test_gold_labels_are_the_truth_of_their_items():
     assert (found.trust.accuracy, found.trust.low, found.trust.high) == (1, 1, 1)
     assert found.trust.labels[1] == np.mean(gold > 0)
     assert found.worth.values[0] == pytest.approx((values == gold[:, None]).mean(axis=0))
-
-
-def test_a_reading_without_experience_is_left_as_it_is():
-    values, _ = plain_crowd(0)
-    reading = replace(read(values), experience=None)
-    assert describe(ballots_of(values), reading, known_of(values), identified=True) is reading

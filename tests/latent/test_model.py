@@ -83,7 +83,7 @@ def test_em_recovers_the_weights_that_votes_were_drawn_with(n_classes, ease):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_pass_infers_what_the_equations_say(n_classes):
+def test_a_pass_infers_and_averages_as_the_equations_say(n_classes):
     values, model = draw_votes(n_classes), draw_model(n_classes)
     own = model.counts, model.weights, model.biases, model.ease, model.parameters[-1]
     found = infer(run_of(values), model)
@@ -93,47 +93,6 @@ def test_a_pass_infers_what_the_equations_say(n_classes):
         assert found[i] == pytest.approx(np.exp(joint - logsumexp(joint)))
     informed = run_of(values)._replace(prior_odds=np.ones(len(values)))
     assert np.array_equal(infer(informed, model), found)  # what is known is added later
-
-
-def test_two_classes_are_the_ising_model_in_halves():
-    """logit P(f = +1 | f0, d) = 2 (b + a d f0)."""
-    model = draw_model(2)
-    a, b = model.weights / 2, (model.biases[:, 1] - model.biases[:, 0]) / 2
-    for side, f0 in enumerate((-1, 1)):
-        yes = expit(2 * (b[:, None] + a[:, None] * f0 * model.ease))
-        assert model.confusions[:, side, :, 1] == pytest.approx(yes)
-        assert model.confusions[:, side, :, 0] == pytest.approx(1 - yes)
-
-
-def test_hard_items_are_believed_less():
-    """P(k) = sum_d P(d) (r_d P(k | d) + (1 - r_d) / K)."""
-    run, model = run_of(draw_votes(2)), draw_model(2)
-    posterior = infer(run, model)
-    right = np.tanh(model.ease)
-    expected = sum(
-        right[g] * posterior[:, :, g]
-        + (1 - right[g]) / 2 * posterior[:, :, g].sum(axis=1, keepdims=True)
-        for g in range(3)
-    )
-    expected[run.counts == 0] = np.exp(model.log_unheard)  # known from all votes
-    assert believe(run, model) == pytest.approx(expected)
-
-
-def test_a_class_that_nobody_named_is_unlikelier_of_three_but_not_of_two():
-    values = np.array([[1, 1, 1], [0, 0, 0], [1, 2, 3]], dtype=np.int8)
-    model = model_of([0.5] * 3, classes=[0.2, 0.3, 0.5])
-    plain, found = infer(run_of(values), model)[:, :, 0], believe(run_of(values), model)
-    odds = (found / found[:, :1]) / (plain / plain[:, :1])
-    assert odds[0] == pytest.approx([1, prior.UNHEARD, prior.UNHEARD])
-    assert odds[1:] == pytest.approx(1)
-    two = run_of(np.ones((1, 3), dtype=np.int8))
-    binary = model_of([0.5] * 3)
-    assert believe(two, binary) == pytest.approx(infer(two, binary)[:, :, 0])
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_average_is_that_of_model_and_share_of_the_votes(n_classes):
-    values, model = draw_votes(n_classes), draw_model(n_classes)
     run = run_of(values)
     answers = np.where(values > 0, 2, 1) if n_classes == 2 else values
     said = [((answers == k + 1) & (values != 0)) @ model.counts for k in range(n_classes)]
@@ -146,7 +105,52 @@ def test_the_average_is_that_of_model_and_share_of_the_votes(n_classes):
     assert average(run, model)[0] == pytest.approx(average(run, model)[9])  # without votes
 
 
-def test_one_level_of_ease_without_and_three_with():
+def test_two_classes_are_the_ising_model_in_halves():
+    """logit P(f = +1 | f0, d) = 2 (b + a d f0)."""
+    model = draw_model(2)
+    a, b = model.weights / 2, (model.biases[:, 1] - model.biases[:, 0]) / 2
+    for side, f0 in enumerate((-1, 1)):
+        yes = expit(2 * (b[:, None] + a[:, None] * f0 * model.ease))
+        assert model.confusions[:, side, :, 1] == pytest.approx(yes)
+        assert model.confusions[:, side, :, 0] == pytest.approx(1 - yes)
+
+
+def test_hard_items_are_believed_less_and_unnamed_classes_unlikelier():
+    """P(k) = sum_d P(d) (r_d P(k | d) + (1 - r_d) / K)."""
+    run, model = run_of(draw_votes(2)), draw_model(2)
+    posterior = infer(run, model)
+    right = np.tanh(model.ease)
+    expected = sum(
+        right[g] * posterior[:, :, g]
+        + (1 - right[g]) / 2 * posterior[:, :, g].sum(axis=1, keepdims=True)
+        for g in range(3)
+    )
+    expected[run.counts == 0] = np.exp(model.log_unheard)  # known from all votes
+    assert believe(run, model) == pytest.approx(expected)
+    values = np.array([[1, 1, 1], [0, 0, 0], [1, 2, 3]], dtype=np.int8)
+    model = model_of([0.5] * 3, classes=[0.2, 0.3, 0.5])
+    plain, found = infer(run_of(values), model)[:, :, 0], believe(run_of(values), model)
+    odds = (found / found[:, :1]) / (plain / plain[:, :1])
+    assert odds[0] == pytest.approx([1, prior.UNHEARD, prior.UNHEARD])
+    assert odds[1:] == pytest.approx(1)
+    two = run_of(np.ones((1, 3), dtype=np.int8))
+    binary = model_of([0.5] * 3)
+    assert believe(two, binary) == pytest.approx(infer(two, binary)[:, :, 0])
+
+
+def test_classes_and_ease_weigh_as_the_prior_says():
+    values = draw_votes(3, 300)
+    counts = np.array([1, 1, 0.5, 0.5, 1, 1])
+    found = fit(values, 3, counts=counts).log_classes
+    votes = np.array([((values == k).sum(axis=0) * counts).sum() for k in (1, 2, 3)])
+    assert np.diff(found) == pytest.approx(
+        prior.CLASS_WEIGHT * np.diff(np.log(votes + module.FEW)), abs=1e-12
+    )
+    run = run_of(np.ones((1, 40), dtype=np.int8))
+    logs = average(run, model_of([5.0] * 40))[0]
+    share = prior.SHARE_POWER * np.log(41)
+    expected = share - prior.MODEL_POWER * np.log(prior.LEAST_CHANCE)
+    assert logs[1] - logs[0] == pytest.approx(expected)
     values = draw_votes(2)
     assert fit(values, ease=False).ease.tolist() == [1.0]
     found = fit(values)
@@ -160,23 +164,8 @@ def test_one_level_of_ease_without_and_three_with():
     assert found[rest] == pytest.approx(expected[rest])
 
 
-def test_classes_weigh_a_power_of_their_share_of_the_votes_and_do_not_move():
-    values = draw_votes(3, 300)
-    counts = np.array([1, 1, 0.5, 0.5, 1, 1])
-    found = fit(values, 3, counts=counts).log_classes
-    votes = np.array([((values == k).sum(axis=0) * counts).sum() for k in (1, 2, 3)])
-    assert np.diff(found) == pytest.approx(
-        prior.CLASS_WEIGHT * np.diff(np.log(votes + module.FEW)), abs=1e-12
-    )
-    run = run_of(np.ones((1, 40), dtype=np.int8))
-    logs = average(run, model_of([5.0] * 40))[0]
-    share = prior.SHARE_POWER * np.log(41)
-    expected = share - prior.MODEL_POWER * np.log(prior.LEAST_CHANCE)
-    assert logs[1] - logs[0] == pytest.approx(expected)
-
-
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_items_without_votes_change_no_voter(n_classes):
+def test_items_without_votes_and_copies_that_count_as_one_change_nothing(n_classes):
     values = draw_votes(n_classes, 200)
     beside = np.vstack([values, np.zeros((100, 6), dtype=np.int8)])
     one, other = fit(values, n_classes), fit(beside, n_classes)
@@ -184,6 +173,14 @@ def test_items_without_votes_change_no_voter(n_classes):
     found = ballots_of(beside).concatenate(average, other)
     assert np.isfinite(found).all()
     assert found[-100:] == pytest.approx(np.tile(found[-1], (100, 1)))
+    values = draw_votes(n_classes, 300)
+    many = values[:, [0, 1, 2, 2, 2, 3, 4, 5]]
+    counts = np.array([1, 1, 1 / 3, 1 / 3, 1 / 3, 1, 1, 1])
+    one, other = fit(values, n_classes), fit(many, n_classes, counts=counts)
+    assert other.weights == pytest.approx(one.weights[[0, 1, 2, 2, 2, 3, 4, 5]], abs=1e-8)
+    assert other.center == pytest.approx(one.center, abs=1e-8)
+    found = ballots_of(many).concatenate(average, other)
+    assert found == pytest.approx(ballots_of(values).concatenate(average, one), abs=1e-8)
 
 
 def test_a_voter_without_votes_has_the_mean_weight_and_no_error():
@@ -199,38 +196,6 @@ def test_a_voter_without_votes_has_the_mean_weight_and_no_error():
     found = fit_crowd(crowd, ease=False)
     assert found.weights.argmax() == 1
     assert found.weights[1] > found.weights[[0, 2]].max() + 2
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_an_order_of_voters_and_items_is_that_of_the_result(n_classes):
-    rng, values = np.random.default_rng(0), draw_votes(n_classes, 200)
-    voters, items = rng.permutation(6), rng.permutation(200)
-    one, other = fit(values, n_classes), fit(values[items][:, voters], n_classes)
-    assert other.weights == pytest.approx(one.weights[voters], abs=1e-9)
-    assert other.biases == pytest.approx(one.biases[voters], abs=1e-9)
-    found = ballots_of(values[items][:, voters]).concatenate(average, other)
-    assert found == pytest.approx(ballots_of(values).concatenate(average, one)[items], abs=1e-9)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_an_order_of_the_classes_is_that_of_the_result(n_classes):
-    values = draw_votes(n_classes, 200)
-    turned = -values if n_classes == 2 else np.where(values > 0, 4 - values, 0).astype(np.int8)
-    one, other = fit(values, n_classes), fit(turned, n_classes)
-    assert other.weights == pytest.approx(one.weights, abs=1e-9)
-    assert other.biases[:, ::-1] == pytest.approx(one.biases, abs=1e-9)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_copies_that_count_as_one_are_one(n_classes):
-    values = draw_votes(n_classes, 300)
-    many = values[:, [0, 1, 2, 2, 2, 3, 4, 5]]
-    counts = np.array([1, 1, 1 / 3, 1 / 3, 1 / 3, 1, 1, 1])
-    one, other = fit(values, n_classes), fit(many, n_classes, counts=counts)
-    assert other.weights == pytest.approx(one.weights[[0, 1, 2, 2, 2, 3, 4, 5]], abs=1e-8)
-    assert other.center == pytest.approx(one.center, abs=1e-8)
-    found = ballots_of(many).concatenate(average, other)
-    assert found == pytest.approx(ballots_of(values).concatenate(average, one), abs=1e-8)
 
 
 def test_many_votes_are_fitted_on_a_part_first(monkeypatch):

@@ -34,15 +34,12 @@ def reading_with(correction):
     )
 
 
-def test_a_score_is_the_log_odds_of_two_classes_and_logs_of_more():
+def test_scores_are_log_odds_or_logs_with_the_prior_added():
     two, three = (reading_with(Correction.none(k, 3)) for k in (2, 3))
     logs = two.weigh(ballots_of(VALUES))
     assert np.exp(logs).sum(axis=1) == pytest.approx(1)
     assert two.score(ballots_of(VALUES)) == pytest.approx(logs[:, 1] - logs[:, 0])
     assert np.array_equal(three.score(ballots_of(CODES)), three.weigh(ballots_of(CODES)))
-
-
-def test_prior_odds_are_added():
     reading, odds = reading_with(Correction.none(2, 3)), np.array([0.0, 1.0, -2.0, 0.5])
     plain = reading.score(ballots_of(VALUES))
     assert reading.score(ballots_of(VALUES, odds)) == pytest.approx(plain + odds)
@@ -51,7 +48,7 @@ def test_prior_odds_are_added():
     assert three.weigh(ballots_of(CODES, logs)) == pytest.approx(expected)
 
 
-def test_a_correction_is_what_the_equation_says():
+def test_corrections_are_what_the_equation_says_also_turned():
     """slope log P(k) + offset_k + sum_s w_s [f_s = k], of items with votes."""
     weights = np.array([0.5, -0.2, 0.1])
     correction = Correction(0.7, np.array([0.3, 0.0, -0.3]), weights)
@@ -64,9 +61,6 @@ def test_a_correction_is_what_the_equation_says():
     found = reading_with(correction).weigh(ballots_of(CODES))
     logs = correction.apply(run, reading_with(correction).think(run))
     assert found == pytest.approx(log_softmax(logs, axis=1))
-
-
-def test_a_turned_correction_is_that_of_the_other_sides():
     correction = Correction(0.7, np.array([0.3, -0.1]), np.array([0.5, -0.2, 0.1]))
     reading = reading_with(correction)
     turned = replace(reading.turned(), correction=correction.turned())
@@ -95,7 +89,7 @@ def test_branches_reasons_notes_and_readings_are_those_of_the_voters():
     assert len(found) == 2
 
 
-def test_cautions_name_their_voters():
+def test_cautions_and_partners_name_their_voters():
     names = np.array(["ann", "bob", "cem", "dia", "eve"], dtype=object)
     assert (
         Caution("{voters} repeat each other", (1, 3)).name_voters(names)
@@ -105,9 +99,6 @@ def test_cautions_name_their_voters():
     assert told == "ann, bob, cem and 2 more repeat each other"
     assert told.voters == tuple(names)
     assert Caution("nothing found").name_voters(names) == "nothing found"
-
-
-def test_the_strongest_partners_are_named_and_the_others_counted():
     hub, others = np.zeros(5, dtype=np.int32), np.arange(1, 6, dtype=np.int32)
     links = Links(hub, others, np.array([0.1, -0.9, 0.3, 0.2, 0.5]))
     assert links.edges[1] == (0, 2, -0.9)
@@ -128,7 +119,7 @@ def reading():
     return reading_of(model, family=[0, 0, 0, -1, -1, -1, -1], experts=np.arange(7) == 3)
 
 
-def test_every_verdict_is_given_with_its_reason(reading):
+def test_verdicts_and_heads_are_given_with_reasons(reading):
     assert judge_voters(reading, NAMES) == [
         "family of a2",
         "counted",
@@ -147,9 +138,6 @@ def test_every_verdict_is_given_with_its_reason(reading):
         "contradicts the truth: its votes are reversed",
         "not clearly tied to the truth",
     ]
-
-
-def test_the_head_of_a_family_is_its_strongest_voter_and_followers_are_on_the_truths_side(reading):
     assert find_heads(reading, NAMES) == ["a2"] * 3 + [""] * 4
     assert find_heads(reading_of(model_of(np.ones(7))), NAMES) == [""] * 7
     assert list_followers(reading).tolist() == [0, 1, 2, 3, 4]

@@ -205,14 +205,6 @@ def test_of_very_many_voters_the_busiest_are_compared(monkeypatch):
     assert (found.first.tolist(), found.second.tolist()) == ([0], [1])
 
 
-def test_the_order_of_voters_and_items_changes_nothing():
-    rng, values = np.random.default_rng(0), copying_crowd(0)[0]
-    voters, items = rng.permutation(values.shape[1]), rng.permutation(len(values))
-    one = repeaters_of(crowd_of(values))
-    other = repeaters_of(crowd_of(values[items][:, voters]))
-    assert other.counts == pytest.approx(one.counts[voters], abs=1e-5)
-
-
 def test_a_clique_of_bad_copies_does_not_win():
     gains = []
     for seed in range(4):

@@ -134,27 +134,12 @@ def test_where_all_labels_are_gold_they_are_right(n_items):
         assert found.unknown() is found
 
 
-def test_gold_labels_count_as_right_and_leave_less_to_be_wrong():
+def test_gold_labels_count_as_right_and_many_tell_whatever_experience_says():
     experience = experienced(0.8)
     none, half = (judge_labels(tally(n_gold=n), experience, Checked()) for n in (0, 500))
     assert half.accuracy == pytest.approx(0.5 + none.accuracy / 2)
     assert half.high - half.low == pytest.approx((none.high - none.low) / 2)
     assert half.risk < none.risk
-
-
-@pytest.mark.parametrize("n", [10, 30, 100, 300])
-def test_labels_that_agree_never_take_trust_away(n):
-    for accuracy in (0.6, 0.75, 0.85, 0.95, 0.99):
-        for share in (accuracy, 1.0):
-            checked = Checked(n, int(np.ceil(share * n)), 0.1 * n)
-            before = judge_labels(tally(), experienced(accuracy), Checked())
-            after = judge_labels(tally(n_gold=n), experienced(accuracy), checked)
-            assert after.reliable >= before.reliable
-            assert after.high - after.low < before.high - before.low
-            assert not after.contradicted
-
-
-def test_many_labels_tell_whatever_experience_says_and_few_nothing():
     for dissent in (0.02, 0.5):
         found = judge_labels(tally(), experienced(0.75, dissent=dissent), Checked(300, 285, 30.0))
         assert found.reliable
@@ -167,6 +152,18 @@ def test_many_labels_tell_whatever_experience_says_and_few_nothing():
     )
     assert usual.reliable
     assert not unusual.reliable
+
+
+@pytest.mark.parametrize("n", [10, 30, 100, 300])
+def test_labels_that_agree_never_take_trust_away(n):
+    for accuracy in (0.6, 0.75, 0.85, 0.95, 0.99):
+        for share in (accuracy, 1.0):
+            checked = Checked(n, int(np.ceil(share * n)), 0.1 * n)
+            before = judge_labels(tally(), experienced(accuracy), Checked())
+            after = judge_labels(tally(n_gold=n), experienced(accuracy), checked)
+            assert after.reliable >= before.reliable
+            assert after.high - after.low < before.high - before.low
+            assert not after.contradicted
 
 
 @pytest.mark.parametrize("n", [10, 50, 500])
@@ -198,7 +195,7 @@ def test_reasons_say_what_is_expected_or_that_nothing_is_told():
     assert not found.contradicted
 
 
-def test_intervals_of_shares_are_narrower_with_votes_and_gold_labels():
+def test_shares_have_intervals_and_a_common_shift_moves_them():
     nothing, known = Checked(), Checked(100, 90, 10.0)
     widths = []
     for depth, checked in ((1.5, nothing), (5.0, nothing), (5.0, known)):
@@ -209,10 +206,13 @@ def test_intervals_of_shares_are_narrower_with_votes_and_gold_labels():
         widths.append(high[0] - low[0])
     assert widths[0] > widths[1] > widths[2]
     assert spread_shift(experienced(), Checked(5, 5, 50.0)) == spread_shift(experienced(), nothing)
-
-
-def test_a_common_shift_moves_the_share_as_far_as_its_interval_says():
-    """log-odds all one spread higher, of many items."""
+    found = judge_labels(tally(), experienced(), Checked())
+    stated = np.array([[0.0, 0.25], [1.0, 0.32]])
+    settled = settle(found, stated, 3.5)
+    assert settled.share_bounds[:, 1].tolist() == [0.25, 0.32]
+    assert settled.voters == 3.5
+    assert np.array_equal(settle(found, None, 1.0).share_bounds, found.share_bounds)
+    # log-odds all one spread higher, of many items
     odds = np.random.default_rng(0).normal(-1, 2, 100_000)
     chances, experience = expit(odds), experienced(depth=1e6)
     totals = np.stack([[1 - c, c] for c in (chances,)])[0]
@@ -223,12 +223,3 @@ def test_a_common_shift_moves_the_share_as_far_as_its_interval_says():
     moved = logit(expit(odds + step).mean()) - logit(chances.mean())
     reach = logit(bounds[1, 1]) - logit(share[1])
     assert reach / spread_shift(experience, Checked()) == pytest.approx(moved / step, rel=0.05)
-
-
-def test_stated_shares_bound_the_interval():
-    found = judge_labels(tally(), experienced(), Checked())
-    stated = np.array([[0.0, 0.25], [1.0, 0.32]])
-    settled = settle(found, stated, 3.5)
-    assert settled.share_bounds[:, 1].tolist() == [0.25, 0.32]
-    assert settled.voters == 3.5
-    assert np.array_equal(settle(found, None, 1.0).share_bounds, found.share_bounds)

@@ -49,7 +49,7 @@ def test_cases_are_summed_vote_by_vote_under_every_form(n_classes):
     assert found.met == pytest.approx(met)
 
 
-def test_measures_of_two_classes_are_shares_of_expected_cases():
+def test_measures_of_two_and_more_classes_are_shares_of_expected_cases():
     answers, chances, cases = cases_of(2)
     worth, yes = describe_worth(cases, 0.5), chances[:, 1]
     for s, column in enumerate(answers.T):
@@ -67,9 +67,6 @@ def test_measures_of_two_classes_are_shares_of_expected_cases():
     assert worth.coins == pytest.approx(np.stack([1 - worth.values[2], worth.values[1]]))
     assert worth.met == pytest.approx(np.array([chances[c >= 0].sum(axis=0) for c in answers.T]))
     assert list(worth.tabulate(np.array(["no", "yes"])))[::3] == list(TWO_CLASSES)
-
-
-def test_measures_of_more_classes_are_accuracy_and_recalls():
     answers, chances, cases = cases_of(3)
     worth = describe_worth(cases, 0.5)
     for s, column in enumerate(answers.T):
@@ -93,17 +90,7 @@ def test_intervals_hold_their_value_and_grow_with_doubt(n_classes):
     assert np.all(narrow.high[0] - narrow.low[0] < sure.high[0] - sure.low[0])
 
 
-def test_a_shift_moves_accuracy_as_log_odds_that_are_all_higher_do():
-    answers, run, logs = draw(2)
-    accuracy = Cases(*sum_cases(run, logs, FACTORS, 4)).compare()[0]
-    for s, column in enumerate(answers.T):
-        voted, sign = column >= 0, 2 * column - 1
-        odds = logs[voted, 1] - logs[voted, 0]
-        ends = [expit(sign[voted] * (odds + step)).mean() for step in (STEP, -STEP)]
-        assert accuracy.shift[s] == pytest.approx(abs(ends[0] - ends[1]) / (2 * STEP))
-
-
-def test_a_voter_without_votes_has_no_worth():
+def test_no_votes_have_no_worth_and_shifts_move_accuracy():
     _, run, logs = draw(2)
     worth = describe_worth(Cases(*sum_cases(run, logs, FACTORS, 5)), 0.5)
     for part in (worth.values, worth.low, worth.high):
@@ -112,6 +99,13 @@ def test_a_voter_without_votes_has_no_worth():
     untold = worth.unknown()
     assert np.isnan([untold.values, untold.low, untold.high]).all()
     assert np.array_equal(untold.met, worth.met)
+    answers, run, logs = draw(2)
+    accuracy = Cases(*sum_cases(run, logs, FACTORS, 4)).compare()[0]
+    for s, column in enumerate(answers.T):
+        voted, sign = column >= 0, 2 * column - 1
+        odds = logs[voted, 1] - logs[voted, 0]
+        ends = [expit(sign[voted] * (odds + step)).mean() for step in (STEP, -STEP)]
+        assert accuracy.shift[s] == pytest.approx(abs(ends[0] - ends[1]) / (2 * STEP))
 
 
 def test_intervals_of_known_truth_hold_nine_times_in_ten():

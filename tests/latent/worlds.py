@@ -183,3 +183,11 @@ def class_rules(seed, n_items=1500, n_classes=3, n_rules=12):
         chance = np.where(truth == own, reach, reach * (1 - right) / (n_classes - 1))
         columns.append(np.where(rng.random(n_items) < chance, own + 1, 0))
     return np.array(columns, dtype=np.int8).T, truth
+
+
+def polarized(turned, n_voters=40, n_items=1000, seed=0):
+    """Voters who are right in 73 % of the cases, some of them turned around; and the truth."""
+    rng = np.random.default_rng(seed)
+    truth = rng.choice([-1, 1], size=(n_items, 1))
+    right = np.where(rng.random((n_items, n_voters)) < 0.73, truth, -truth)
+    return np.where(np.arange(n_voters) < turned, -right, right).astype(np.int8), truth[:, 0]

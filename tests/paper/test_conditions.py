@@ -176,11 +176,17 @@ def test_estimates_from_votes_come_near_those_of_the_model(abstain):
     assert true.holds.all()
 
 
-def test_the_fisher_information_of_votes_nears_the_models():
+def test_fisher_information_of_votes_nears_the_models():
     drawn = simulate_votes(8, 4, "medium", 40_000, random_state=1)
     edges = project(drawn.model)
     found = fisher_information(edges, 2, drawn.votes)
     assert found == pytest.approx(fisher_information(edges, 2), abs=0.03)
+    votes, _ = draw_nearest(star(4), 3000)
+    fitted = select_neighborhoods(votes, fit_intercept=False)
+    for ours, same in zip(
+        estimate_assumptions(votes), estimate_assumptions(votes, fitted), strict=True
+    ):
+        assert np.array_equal(ours, same)
 
 
 def test_copies_fail_and_are_named():
@@ -195,15 +201,6 @@ def test_copies_fail_and_are_named():
         found = estimate_assumptions(table, given)
     assert found.alpha[:3].tolist() == [-np.inf] * 3
     assert np.abs(found.c_min[:3]).max() < 1e-6
-
-
-def test_without_regressions_the_paper_s_are_fitted():
-    votes, _ = draw_nearest(star(4), 3000)
-    fitted = select_neighborhoods(votes, fit_intercept=False)
-    for ours, same in zip(
-        estimate_assumptions(votes), estimate_assumptions(votes, fitted), strict=True
-    ):
-        assert np.array_equal(ours, same)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def selector(simulated):
     return ExpertSelector(random_state=0).fit(simulated.votes)
 
 
-def test_experts_and_their_polarity_are_those_of_the_model(simulated, selector):
+def test_the_models_experts_are_kept_in_any_table(simulated, selector):
     assert selector.experts_.tolist() == simulated.experts.tolist()
     true = np.sign(simulated.model.edges[0, 1:])
     assert np.array_equal(selector.polarity_, true)
@@ -33,9 +33,6 @@ def test_experts_and_their_polarity_are_those_of_the_model(simulated, selector):
     assert np.array_equal(kept.values, simulated.votes.values[:, simulated.experts])
     assert np.array_equal(selector.transform(simulated.votes.values), kept.values)
     assert selector.get_support(indices=True).tolist() == simulated.experts.tolist()
-
-
-def test_a_long_table_comes_back_as_votes(simulated, selector):
     named = Votes.of_values(
         simulated.votes.values[:50],
         np.array([f"i{i:02d}" for i in range(50)], dtype=object),

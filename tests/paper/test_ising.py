@@ -74,7 +74,7 @@ def test_conditional_equals_the_enumeration(p, seed):
         )
 
 
-def test_conditional_is_the_printed_one_for_experts_and_others():
+def test_conditionals_are_the_printed_ones_of_the_other_votes():
     model = with_edges(5, {(0, 1): 1.0, (0, 2): -0.7, (1, 3): 0.5, (3, 4): -0.4}, field=0.3)
     votes = all_votes(4).astype(float)
     odds = model.conditional(votes, 2) / (1 - model.conditional(votes, 2))
@@ -83,9 +83,6 @@ def test_conditional_is_the_printed_one_for_experts_and_others():
     rest = 0.3 - 0.7 * votes[:, 1]
     printed = np.exp(2 * 0.5 * votes[:, 2]) * np.cosh(1.0 + rest) / np.cosh(rest - 1.0)  # (3.2)
     np.testing.assert_allclose(odds, printed)
-
-
-def test_conditional_ignores_the_own_vote_and_needs_all_others():
     model = random_ising(4, 1)
     votes = all_votes(4)
     silent = votes.copy()
@@ -192,7 +189,7 @@ def test_leaving_non_experts_out_couples_the_experts():
 # --- the graph --------------------------------------------------------------------------------
 
 
-def test_neighborhoods_of_a_small_graph_and_one_field_of_the_truth():
+def test_neighborhoods_and_violated_conditions_are_named():
     model = with_edges(5, {(0, 1): 1, (0, 3): -1, (1, 2): 0.5, (2, 4): 0.5})
     assert model.n_voters == 4
     assert [hood.tolist() for hood in model.neighborhoods] == [[1, 3], [0, 2], [1, 4], [0], [2]]
@@ -201,9 +198,6 @@ def test_neighborhoods_of_a_small_graph_and_one_field_of_the_truth():
     hoods = [hood.tolist() for hood in model.effective_neighborhoods]
     assert hoods == [[1, 2], [0, 3], [0], [1]]
     assert star(3, field=0.7).fields.tolist() == [0.7, 0, 0, 0]
-
-
-def test_each_violated_condition_is_named_with_its_node():
     model = with_edges(5, {(0, 1): 1, (0, 2): 1, (0, 3): 1, (1, 2): 0.5, (3, 4): 0.5})
     result = model.identifiable()
     assert not result

@@ -35,7 +35,14 @@ def test_the_answer_is_optimal_in_float64(simulated, fit_intercept):
     assert fit_intercept or not result.intercepts.any()
 
 
-def test_penalties_may_differ_by_voter_and_a_warning_names_them(simulated):
+def test_ebic_or_own_penalties_are_chosen_for_every_voter(simulated):
+    result = select_neighborhoods(simulated.votes, "ebic")
+    assert result.penalties.shape == (12,)
+    assert np.all(result.penalties > 0)
+    true = simulated.model.effective_neighborhoods
+    found = [set(np.flatnonzero(row).tolist()) for row in result.weights]
+    right = np.mean([len(found[s] & set(true[s])) / max(len(true[s]), 1) for s in range(12)])
+    assert right > 0.8
     penalties = np.full(12, 0.05)
     penalties[4] = 10.0
     result = select_neighborhoods(simulated.votes, penalties)
@@ -45,16 +52,6 @@ def test_penalties_may_differ_by_voter_and_a_warning_names_them(simulated):
     votes = replace(votes, voters=np.array([f"ann{s}" for s in range(12)], dtype=object))
     with pytest.warns(ConvergenceWarning, match="the regressions of voters ann0, ann1, "):
         select_neighborhoods(votes, tol=1e-18)
-
-
-def test_ebic_chooses_a_penalty_for_every_voter(simulated):
-    result = select_neighborhoods(simulated.votes, "ebic")
-    assert result.penalties.shape == (12,)
-    assert np.all(result.penalties > 0)
-    true = simulated.model.effective_neighborhoods
-    found = [set(np.flatnonzero(row).tolist()) for row in result.weights]
-    right = np.mean([len(found[s] & set(true[s])) / max(len(true[s]), 1) for s in range(12)])
-    assert right > 0.8
 
 
 @pytest.mark.parametrize("penalty", ["bic", 0.0, -1.0, float("nan"), [0.1, 0.1], True, None])

@@ -32,7 +32,7 @@ def test_the_answer_is_in_the_users_words_with_its_origin(crowd):
     assert answer.startswith("4 items labeled in 3 classes, most often “cat” (2). 3 of 3 voters")
 
 
-def test_there_is_one_rate_and_it_is_that_of_estimate_rate():
+def test_there_is_one_rate_or_a_reason_why_not(crowd):
     model, votes = family_model()
     rate = estimate_rate(model, votes, level=0.9).iloc[1]
     found = findings_of(model, votes)["prevalence"]
@@ -45,9 +45,6 @@ def test_there_is_one_rate_and_it_is_that_of_estimate_rate():
     assert no["share"] == pytest.approx(1 - yes["share"])
     assert no["low"] < no["share"] < no["high"]
     assert why == []
-
-
-def test_it_is_said_why_a_rate_cannot_be_told(crowd):
     pair = crowd[0].take_voters([0, 1])
     findings = findings_of(fit_quietly(DawidSkene(), pair), pair)
     assert findings["prevalence"]["low"] is None
@@ -55,7 +52,7 @@ def test_it_is_said_why_a_rate_cannot_be_told(crowd):
     assert "its interval cannot be estimated" in render_report(findings)
 
 
-def test_where_votes_carry_no_truth_no_accuracy_is_shown():
+def test_where_votes_carry_no_truth_no_accuracy_is_shown_nor_contradicts():
     rng = np.random.default_rng(0)
     votes = Votes.of(rng.choice(np.array([-1, 1], dtype=np.int8), (300, 6)))
     findings = findings_of(fit_quietly(LatentIsing(), votes), votes)
@@ -70,10 +67,7 @@ def test_where_votes_carry_no_truth_no_accuracy_is_shown():
     assert page.index("These labels cannot be relied on") < page.index('<dl class="figures">')
     assert "s estimate, which cannot be relied on, " in page
     assert "nats" not in re.sub("<details>.*?</details>", "", page, flags=re.DOTALL)
-
-
-def test_no_figure_contradicts_the_warning_that_labels_cannot_be_relied_on():
-    """Two readings: the model has an expected accuracy, of labels that may be the wrong ones."""
+    # two readings: the model has an expected accuracy, of labels that may be the wrong ones
     findings = findings_of(divided_model(), divided_crowd())
     assert findings["expected_accuracy"]["share"] is not None
     told = list_figures(findings)
@@ -82,7 +76,7 @@ def test_no_figure_contradicts_the_warning_that_labels_cannot_be_relied_on():
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
-def test_a_reliable_fit_is_not_accused():
+def test_a_reliable_fit_is_not_accused_nor_an_even_consensus():
     rng = np.random.default_rng(0)
     truth = rng.choice([-1, 1], 800)[:, None]
     votes = Votes.of(np.where(rng.random((800, 9)) < 0.93, truth, -truth).astype(np.int8))
@@ -96,9 +90,17 @@ def test_a_reliable_fit_is_not_accused():
     warned = render_report({**findings, "warnings": ["a <note>"]})
     assert "a &lt;note&gt;" in warned
     assert "Nothing in the votes" not in warned
+    rng = np.random.default_rng(3)
+    truth = rng.choice(np.array([-1, 1], dtype=np.int8), (900, 1))
+    votes = Votes.of(np.where(rng.random((900, 8)) < 0.8, truth, -truth), coding="pm1")
+    model = LatentIsing().fit(votes)
+    assert len(model.experts_) < 3
+    findings = findings_of(model, votes)
+    assert findings["crowd"]["counted"] == 8
+    assert findings["warnings"] == []
 
 
-def test_the_figures_on_top_are_in_the_users_words(crowd):
+def test_the_figures_on_top_are_in_the_users_words_also_of_a_consensus(crowd):
     def list_words(model):
         return [one["what"] for one in list_figures(findings_of(model, votes))]
 
@@ -111,17 +113,6 @@ def test_the_figures_on_top_are_in_the_users_words(crowd):
     shown = list_words(fit_quietly(LatentIsing("edges"), votes))
     assert "experts" in shown
     assert "independent voters" not in shown
-
-
-def test_the_origin_names_file_date_version_method_and_seed(crowd):
-    findings = findings_of(UnElisa(random_state=3).fit(crowd[0]))
-    file, date, *rest = list_origin(findings, "votes\x00.csv")
-    assert file == "votes\ufffd.csv"
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d", date)
-    assert rest == [f"unelisa {unelisa.__version__}", "unelisa", "seed 3"]
-
-
-def test_a_consensus_tells_its_expected_accuracy_and_effective_voters():
     model, votes = family_model()
     figures = list_figures(findings_of(model, votes))
     assert [figure["what"] for figure in figures] == [
@@ -135,6 +126,14 @@ def test_a_consensus_tells_its_expected_accuracy_and_effective_voters():
     assert figures[0]["more"] == f"90% interval {low:.1%} to {high:.1%}"
     assert figures[3]["value"] == f"{model.effective_voters_:.1f}"
     assert figures[3]["more"] == "carry as much information as the 22 voters"
+
+
+def test_the_origin_names_file_date_version_method_and_seed(crowd):
+    findings = findings_of(UnElisa(random_state=3).fit(crowd[0]))
+    file, date, *rest = list_origin(findings, "votes\x00.csv")
+    assert file == "votes\ufffd.csv"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", date)
+    assert rest == [f"unelisa {unelisa.__version__}", "unelisa", "seed 3"]
 
 
 def test_of_more_classes_the_most_common_has_its_share_on_top():
@@ -282,7 +281,7 @@ def test_even_the_best_weights_on_noise_are_chance(n, p):
     assert np.mean(caught) >= 0.9
 
 
-def test_every_reason_is_a_line_of_its_own():
+def test_every_reason_is_a_line_of_its_own_with_all_its_voters():
     model, votes = divided_model(), divided_crowd()
     told = findings_of(model, votes)["warnings"]
     assert not model.reliable_
@@ -294,9 +293,6 @@ def test_every_reason_is_a_line_of_its_own():
     page = render_report(findings_of(model, votes))
     assert "These labels cannot be relied on" in page
     assert page.count("The votes allow two readings: ") == 1
-
-
-def test_the_page_names_all_voters_of_a_warning():
     votes = Votes.of(np.column_stack([[[1, 1], [-1, -1]], np.zeros((2, 30))]), coding="pm1")
     with pytest.warns(VotesWarning, match="never voted"):
         model = MajorityVote().fit(votes)
@@ -307,17 +303,6 @@ def test_the_page_names_all_voters_of_a_warning():
     page = render_report(findings)
     assert "<summary>Show all 30</summary>" in page
     assert page.index("<bdi>v31</bdi></details>") < page.index('id="voters"')
-
-
-def test_a_consensus_in_which_nobody_stands_out_is_normal():
-    rng = np.random.default_rng(3)
-    truth = rng.choice(np.array([-1, 1], dtype=np.int8), (900, 1))
-    votes = Votes.of(np.where(rng.random((900, 8)) < 0.8, truth, -truth), coding="pm1")
-    model = LatentIsing().fit(votes)
-    assert len(model.experts_) < 3
-    findings = findings_of(model, votes)
-    assert findings["crowd"]["counted"] == 8
-    assert findings["warnings"] == []
 
 
 def test_ties_go_to_the_side_with_more_votes():

@@ -43,7 +43,7 @@ def test_two_classes_have_no_section_and_ordered_ones_say_so():
     assert "MAE" in page
 
 
-def test_every_label_is_counted_and_the_estimated_share_beside_it(drawn, model):
+def test_labels_are_counted_and_pairs_mixed_up(drawn, model):
     found = findings_of(model, drawn.votes)["by_class"]["shares"]
     labels = model.predict(drawn.votes).tolist()
     assert [(one["label"], one["labeled"]) for one in found] == [
@@ -52,6 +52,14 @@ def test_every_label_is_counted_and_the_estimated_share_beside_it(drawn, model):
     rates = estimate_rate(model, drawn.votes)
     assert [one["prevalence"] for one in found] == pytest.approx(rates["share"].tolist())
     assert all(one["low"] < one["prevalence"] < one["high"] for one in found)
+    confusion = np.full((3, 3), 0.01)
+    confusion[0, 2], confusion[2, 0] = 0.3, 0.1
+    found = list_pairs(confusion, np.array([100.0, 10.0, 50.0]))
+    assert (found[0]["first"], found[0]["second"]) == (0, 2)
+    assert found[0]["votes"] == pytest.approx(35)
+    assert (found[0]["first_as_second"], found[0]["second_as_first"]) == (0.3, 0.1)
+    assert list_pairs(np.eye(3), np.array([9.0, 9.0, 9.0])) == []
+    assert pool_confusions(np.zeros((1, 2, 2)), np.zeros((1, 2))).tolist() == [[0, 0], [0, 0]]
 
 
 def test_tallies_equal_a_slow_count(drawn):
@@ -66,7 +74,7 @@ def test_tallies_equal_a_slow_count(drawn):
     assert np.allclose(tally_confusions(sparse, shares), slow)
 
 
-def test_a_model_s_own_confusions_are_shown_in_the_order_of_the_table(drawn, model):
+def test_confusions_are_the_models_own_or_counted_by_its_labels(drawn, model):
     found, table = findings_of(model, drawn.votes), model.confusions_
     assert json.loads(json.dumps(found, allow_nan=False))["by_class"] == found["by_class"]
     assert found["answer"].startswith("300 items labeled in 4 classes, most often “")
@@ -79,9 +87,6 @@ def test_a_model_s_own_confusions_are_shown_in_the_order_of_the_table(drawn, mod
     parts = weighed.groupby(["meant", "said"])[["part", "votes"]].sum()
     expected = (parts.part / parts.votes).unstack().to_numpy()
     assert np.allclose(found["by_class"]["confusion"], expected, atol=1e-4)
-
-
-def test_a_method_without_confusions_or_votes(drawn, model):
     fitted = MajorityVote().fit(drawn.votes)
     found = findings_of(fitted, drawn.votes)["by_class"]
     rows = np.array(found["confusion"])
@@ -93,17 +98,6 @@ def test_a_method_without_confusions_or_votes(drawn, model):
     page = render_report(findings_of(model))
     assert "Estimated share of every class" in page
     assert "Hard pairs" in page
-
-
-def test_pairs_are_those_that_votes_mix_up():
-    confusion = np.full((3, 3), 0.01)
-    confusion[0, 2], confusion[2, 0] = 0.3, 0.1
-    found = list_pairs(confusion, np.array([100.0, 10.0, 50.0]))
-    assert (found[0]["first"], found[0]["second"]) == (0, 2)
-    assert found[0]["votes"] == pytest.approx(35)
-    assert (found[0]["first_as_second"], found[0]["second_as_first"]) == (0.3, 0.1)
-    assert list_pairs(np.eye(3), np.array([9.0, 9.0, 9.0])) == []
-    assert pool_confusions(np.zeros((1, 2, 2)), np.zeros((1, 2))).tolist() == [[0, 0], [0, 0]]
 
 
 def test_only_the_classes_with_most_votes_are_drawn(monkeypatch, drawn, model):

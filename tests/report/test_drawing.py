@@ -7,7 +7,7 @@ from unelisa.report.drawing import DARKEST, draw_confusion, draw_shares, place_v
 from unelisa.report.voters import Network
 
 
-def test_bars_stand_in_the_frame_and_a_single_item_is_seen():
+def test_bars_stand_in_the_frame_and_points_within_whiskers():
     histogram = {"kind": "probability", "counts": [1, 0, 10_000], "edges": [0, 0.05, 0.95, 1]}
     low, none, high = drawing.draw_bars(histogram)
     panel = drawing.PANEL
@@ -19,6 +19,9 @@ def test_bars_stand_in_the_frame_and_a_single_item_is_seen():
     wide = drawing.fit_panel("36,638")  # the left margin holds a long count
     assert wide.left > panel.left == drawing.fit_panel("12").left
     assert drawing.draw_bars(histogram, wide)[0]["x"] > wide.left
+    bins = [{"n": 5, "mean": 0.3, "share": 0.4, "low": 0.1, "high": 0.8}]
+    point = drawing.draw_calibration(bins)[0]
+    assert point["high"] < point["y"] < point["low"]  # y points down
 
 
 @pytest.mark.parametrize(
@@ -34,13 +37,7 @@ def test_decided_items_are_marked_and_so_are_those_that_are_not_hard(kind, edges
     assert [bar["sure"] for bar in bars] == sure
 
 
-def test_calibration_points_lie_within_their_whiskers():
-    bins = [{"n": 5, "mean": 0.3, "share": 0.4, "low": 0.1, "high": 0.8}]
-    point = drawing.draw_calibration(bins)[0]
-    assert point["high"] < point["y"] < point["low"]  # y points down
-
-
-def test_a_graph_shows_strength_side_and_role():
+def test_graphs_show_strength_side_and_role_also_of_many():
     graph = {
         "places": [[0, -100], [100, 0], [0, 200]],
         "ties": [2.0, -1.0, 0.0],
@@ -60,8 +57,6 @@ def test_a_graph_shows_strength_side_and_role():
     assert y + height > 200
     assert width == height
 
-
-def test_many_links_are_drawn_thinner_and_no_weights_are_drawn_too():
     def widest(n):
         links = [[0, 1, 1.0]] * n
         roles = {"roles": ["expert"] * 2, "families": [], "alone": []}
@@ -178,7 +173,7 @@ def test_arcs_of_families_do_not_meet():
             assert np.linalg.norm(arc[:, None] - other[None], axis=2).min() > 10
 
 
-def test_many_voters_who_depend_on_nobody_are_one_node():
+def test_many_voters_on_their_own_are_one_node_and_others_stay():
     network = _family_network([8], 192)
     places, drawn = place_voters(network), _draw(network)
     assert len(np.unique(places[8:], axis=0)) == 1
@@ -190,9 +185,6 @@ def test_many_voters_who_depend_on_nobody_are_one_node():
     few = _family_network([8], 12)
     assert _draw(few)["rest"] is None
     assert len(_draw(few)["ties"]) == 12
-
-
-def test_contrarians_and_voters_with_links_stay_in_the_picture():
     network = _network(60, 50)._replace(links=[(0, 1, 1.0), (2, 55, 1.0)])
     apart = np.flatnonzero(~network.alone)
     assert set(apart) == {0, 1, 2, *np.flatnonzero(network.weights <= 0)}
@@ -204,7 +196,7 @@ def test_contrarians_and_voters_with_links_stay_in_the_picture():
     assert _draw(network)["families"] == []
 
 
-def test_bars_of_classes_are_as_long_as_their_shares():
+def test_bars_and_cells_of_classes_show_their_shares():
     shares = [
         {"label": "cat", "labeled": 30, "prevalence": 0.4},
         {"label": "dog", "labeled": 10, "prevalence": 0.6},
@@ -216,9 +208,6 @@ def test_bars_of_classes_are_as_long_as_their_shares():
     assert drawn["left"] + first["width"] <= drawn["width"]
     alone = draw_shares([{**one, "labeled": None} for one in shares], None)["bars"]
     assert [bar["share"] for bar in alone] == [0.4, 0.6]
-
-
-def test_cells_of_confusions_do_not_overlap_and_wrong_ones_are_marked():
     drawn = draw_confusion(
         [[0.5, 0.5, 0], [0, 1, 0], [0, 0, 0]], ["a", "b", "a long name of a class"]
     )

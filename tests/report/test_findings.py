@@ -39,7 +39,7 @@ def _votes(*rows):
     return Votes.of(np.array(rows, dtype=np.int8), coding="pm1")
 
 
-def test_voters_come_heaviest_first_and_items_not_at_all(crowd):
+def test_voters_come_heaviest_first_also_without_votes(crowd):
     votes, _ = crowd
     named = Votes.of_values(
         votes.values, np.array([f"patient{i}" for i in range(600)]), votes.voters
@@ -48,9 +48,6 @@ def test_voters_come_heaviest_first_and_items_not_at_all(crowd):
     weights = [abs(voter["weight"]) for voter in findings["voters"]]
     assert weights == sorted(weights, reverse=True)
     assert "patient" not in json.dumps(findings)
-
-
-def test_without_votes_only_the_voters_are_told(crowd):
     findings = findings_of(MajorityVote().fit(crowd[0]))
     assert findings["items"] is None
     assert findings["histogram"] is None
@@ -85,7 +82,7 @@ class _Tied(MajorityVote):
         self.weights_ = np.array([1.0, 1.0, -1.0])
 
 
-def test_the_graph_is_told_in_the_order_of_the_voters(crowd):
+def test_the_graph_is_told_in_order_whatever_the_new_votes(crowd):
     model = UnElisa(random_state=0).fit(crowd[0])
     findings = findings_of(model)
     graph, voters = findings["graph"], findings["voters"]
@@ -97,9 +94,6 @@ def test_the_graph_is_told_in_the_order_of_the_voters(crowd):
     for s, t, weight in graph["links"]:
         i, j = int(names[s][1:]), int(names[t][1:])
         assert model.graph_.weights[i, j] == weight
-
-
-def test_new_votes_may_lack_voters_and_have_them_in_another_order(crowd):
     names = np.array(list("abcdefghi"), dtype=object)
     votes = Votes.of_values(crowd[0].values, crowd[0].items, names)
     model = DawidSkene(random_state=0).fit(votes)
@@ -131,17 +125,6 @@ def test_a_consensus_tells_who_is_informative_and_how_much_the_crowd_is_worth():
     family_of = {voter["voter"]: voter["family"] for voter in findings["voters"]}
     heads = [family["name"] for family in crowd["families"]]
     assert [family_of[head] for head in heads] == heads
-
-
-def test_the_accuracy_that_a_model_expects_has_an_interval():
-    model, votes = family_model()
-    expected = findings_of(model, votes)["expected_accuracy"]
-    assert expected["share"] == model.expected_accuracy_
-    assert (expected["low"], expected["high"]) == model.expected_accuracy_interval_
-    bare = findings_of(MajorityVote().fit(votes), votes)
-    assert bare["expected_accuracy"] is None
-    assert bare["crowd"]["effective"] is None
-    assert bare["crowd"]["families"] == []
 
 
 def test_hard_items_are_counted_always_and_named_on_request():
@@ -206,7 +189,9 @@ def test_the_section_says_what_suggest_votes_says(asked):
     assert found["rows"] == []
 
 
-def test_items_are_named_only_where_they_may_be(asked, tmp_path):
+def test_items_are_named_only_where_they_may_be_and_other_methods_have_no_section(
+    asked, tmp_path, monkeypatch
+):
     model, votes, judged = asked
     findings = rooms.collect_findings(model, judged)
     page = render_report({**findings, **describe_next(model, judged)}, judged)
@@ -217,10 +202,6 @@ def test_items_are_named_only_where_they_may_be(asked, tmp_path):
     assert "questions, with the votes so far." in shown
     assert "case &lt;" in shown
     assert "case <" not in shown
-
-
-def test_there_is_no_section_without_votes_or_for_other_methods(asked, monkeypatch):
-    model, votes, judged = asked
     assert describe_next(model, None) == {}
     majority = ue.MajorityVote().fit(votes)
     assert describe_next(majority, Judged.of(majority, votes)) == {}
@@ -229,7 +210,7 @@ def test_there_is_no_section_without_votes_or_for_other_methods(asked, monkeypat
     assert describe_next(model, judged) == {}
 
 
-def test_the_reading_is_told_in_words():
+def test_the_reading_and_its_accuracy_are_told_in_words():
     model, votes = family_model()
     findings = findings_of(model, votes)
     told = json.loads(json.dumps(findings["structure"], allow_nan=False))
@@ -238,6 +219,13 @@ def test_the_reading_is_told_in_words():
     page = render_report(findings)
     assert "Method, settings and versions" in page
     assert told["meaning"] in page
+    expected = findings_of(model, votes)["expected_accuracy"]
+    assert expected["share"] == model.expected_accuracy_
+    assert (expected["low"], expected["high"]) == model.expected_accuracy_interval_
+    bare = findings_of(MajorityVote().fit(votes), votes)
+    assert bare["expected_accuracy"] is None
+    assert bare["crowd"]["effective"] is None
+    assert bare["crowd"]["families"] == []
 
 
 def test_a_graph_says_so_and_knows_no_ease(crowd):
@@ -260,7 +248,7 @@ def test_every_structure_is_explained(name):
     assert explain_structure(name) != name
 
 
-def test_two_readings_stand_side_by_side():
+def test_two_readings_stand_side_by_side_with_everybody_in_them():
     model, votes = divided_model(), divided_crowd()
     findings = findings_of(model, votes)
     taken, other = findings["readings"]
@@ -274,11 +262,6 @@ def test_two_readings_stand_side_by_side():
     page = render_report(findings)
     assert "2 readings of the same votes" in page
     assert f"{other['differ']} of 900 items" in page
-
-
-def test_everybody_stands_somewhere_in_every_reading():
-    model, votes = divided_model(), divided_crowd()
-    findings = findings_of(model, votes)
     names = [voter["voter"] for voter in findings["voters"]]
     for k, one in enumerate(findings["readings"]):
         parts = [one["alone"], one["contrarians"], one["uninformative"], *one["families"]]

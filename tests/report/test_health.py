@@ -19,14 +19,7 @@ def facts():
     return health.describe_phenotype("Arthritis", model, chances, [Step("patients", 1500, 0.25)])
 
 
-def test_the_facts_agree_with_each_other(facts):
-    assert facts["patients"] == sum(facts["histogram"]["counts"]) == 1500
-    assert f"{facts['cases']:,} of 1,500 patients" in facts["answer"]
-    assert [one["feature"] for one in facts["features"] if one["reason"].startswith("anchor")]
-    assert facts["ppv"]["low"] <= facts["ppv"]["share"] <= facts["ppv"]["high"]
-
-
-def test_the_page_tells_what_to_check_and_runs_nothing(facts):
+def test_the_page_tells_what_to_check_groups_and_flaws(facts):
     page = health.render_phenotype(facts)
     assert "What to check" in page
     used, unused = page.split("features that are not used, and why")
@@ -38,9 +31,6 @@ def test_the_page_tells_what_to_check_and_runs_nothing(facts):
     shown = [int(n) for n in re.findall(r": (\d+) patients</title>", page)]
     assert sum(shown) == 1500
     assert min(n for n in shown if n) >= FEWEST_SHOWN
-
-
-def test_the_page_compares_the_groups_and_tells_flaws(facts):
     ages = {"name": "age in years", "kind": "quartiles", "cases": [40, 50, 61], "others": None}
     women = {"name": "female", "kind": "share", "cases": 0.75, "others": 0.5}
     flaw = {"what": "patients without a visit", "number": 3, "of": 1500, "share": 0.002}
@@ -53,6 +43,10 @@ def test_the_page_compares_the_groups_and_tells_flaws(facts):
     bare = health.render_phenotype(facts)
     assert "Cases and others" not in bare
     assert "Quality of the records" not in bare
+    assert facts["patients"] == sum(facts["histogram"]["counts"]) == 1500
+    assert f"{facts['cases']:,} of 1,500 patients" in facts["answer"]
+    assert [one["feature"] for one in facts["features"] if one["reason"].startswith("anchor")]
+    assert facts["ppv"]["low"] <= facts["ppv"]["share"] <= facts["ppv"]["high"]
 
 
 def test_names_cannot_become_markup(facts):
@@ -102,6 +96,7 @@ def rules():
         "patients": 1000,
         "flagged": dict(zip(names, (400, 200, 100), strict=True)),
         "disagree": 7,
+        "rounded": False,
         "overlap": {
             name: dict(zip(names, row, strict=True))
             for name, row in zip(names, shares, strict=True)
@@ -147,6 +142,15 @@ def test_numbers_of_few_patients_are_not_on_the_page(rules):
     }
     assert {cell["text"] for cell in health.draw_shares(hidden)["cells"]} == {"", "few"}
     assert "they disagree on" not in health.render_rules(hidden)
+    wide = {**rules, "flagged": {**rules["flagged"], "drug": rules["patients"] - 4}}
+    page = health.render_rules(wide)
+    assert "nearly all" in page
+    assert f"{rules['patients'] - 4:,}" not in page
+    assert (
+        health.draw_nested(wide)["bars"][0]["width"]
+        == health.draw_nested(rules)["bars"][0]["width"]
+    )
+    assert "rounded down to tens" in health.render_rules({**rules, "rounded": True})
     small = {**rules, "flagged": {**rules["flagged"], "drug": 3}}
     assert health.draw_shares(small)["cells"][6]["text"] == "few"
     few = f"fewer than {FEWEST_SHOWN}"

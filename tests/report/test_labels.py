@@ -100,7 +100,7 @@ def test_a_file_of_labels_for_each_file_of_votes(model, tmp_path, monkeypatch):
         assert told.probability.to_numpy() == pytest.approx(model.predict_proba(frame)[:, 1])
 
 
-def test_a_broken_file_leaves_no_labels(model, tmp_path):
+def test_a_file_of_labels_for_each_file_of_votes_or_none(model, tmp_path):
     frame = frame_of(crowd(700))
     frame["rater 3"] = frame["rater 3"].astype(object).where(np.arange(700) < 650, "perhaps")
     frame["rater 3"] = frame["rater 3"].astype(str)
@@ -110,9 +110,6 @@ def test_a_broken_file_leaves_no_labels(model, tmp_path):
             model, (tmp_path / "votes.parquet", tmp_path / "out" / "l.parquet"), "pm1"
         )
     assert list((tmp_path / "out").iterdir()) == []
-
-
-def test_plans_that_would_go_wrong_and_long_files_are_refused(model, tmp_path):
     votes = tmp_path / "a" / "v.parquet"
     (tmp_path / "b").mkdir()
     votes.parent.mkdir()

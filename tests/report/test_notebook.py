@@ -19,7 +19,7 @@ def test_a_fitted_model_shows_its_answer_what_speaks_against_it_and_its_voters(m
     assert "These labels cannot be relied on" in divided_model()._repr_html_()
 
 
-def test_models_and_votes_show_what_they_have():
+def test_notebooks_show_answers_sizes_and_graphs():
     shown = LatentIsing(structure="plain")._repr_html_()
     assert "sk-" in shown
     assert "unelisa-model" not in shown
@@ -29,9 +29,6 @@ def test_models_and_votes_show_what_they_have():
     assert shown.count("<tr") == 1 + 1 + notebook.MOST_ROWS  # names of voters, and of the index
     assert shown.count("<td>&lt;a&gt;</td>") == 3 * notebook.MOST_ROWS
     assert "<a>" not in shown
-
-
-def test_a_graph_is_drawn_with_its_busiest_voters():
     weights = np.zeros((70, 70))
     weights[0, 1:50] = weights[1:50, 0] = 0.5
     weights[1, 2] = weights[2, 1] = -0.3

@@ -143,7 +143,7 @@ def test_items_are_named_only_where_that_is_asked_for(crowd):
     assert np.allclose(sorted(gaps[int(name[8:])] for name in listed), least)
 
 
-def test_a_model_writes_its_own_report(crowd, tmp_path):
+def test_reports_break_on_nothing(crowd, tmp_path, monkeypatch):
     votes, truth = crowd
     model = UnElisa(random_state=11).fit(votes)
     model.report(tmp_path / "voters.html")
@@ -156,9 +156,6 @@ def test_a_model_writes_its_own_report(crowd, tmp_path):
     assert "<dt>Seed</dt><dd>11</dd>" in full
     assert {path.name for path in tmp_path.iterdir()} == {"voters.html", "full.html"}
     assert "Against the known truth" in full
-
-
-def test_no_expert_half_a_surrogate_and_too_many_labels_do_not_break_it(crowd, monkeypatch):
     items = np.array(["\ud800"] * 600, dtype=object)
     votes = Votes.of_values(crowd[0].values, items, crowd[0].voters)
     with pytest.warns(match="no expert"):

@@ -72,7 +72,7 @@ def test_the_graph_of_figure_2_1_has_its_ties_and_contrarians_are_red(model):
     assert faces.count(plots.RED) == 1
 
 
-def test_names_are_neither_formulas_nor_endless(crowd):
+def test_names_are_no_formulas_and_histograms_count_every_item(crowd, model):
     names = np.array(["$x^$", "n" * 10_000, "", "\u202eevil", *"abcde"], dtype=object)
     votes = Votes.of_values(crowd[0].values, crowd[0].items, names)
     model = UnElisa(random_state=0).fit(votes)
@@ -82,9 +82,6 @@ def test_names_are_neither_formulas_nor_endless(crowd):
     assert max(map(len, shown)) <= 20
     assert r"\$x^\$" in shown
     assert "(no name)" in shown
-
-
-def test_the_histograms_count_every_item(model, crowd):
     axes = plots.posterior(model, crowd[0])
     assert sum(bar.get_height() for bar in axes.patches) == 600
     assert axes.get_xlabel() == f"probability of “{model.classes_[1]}”"
@@ -131,7 +128,7 @@ def test_links_appear_as_the_penalty_falls(model, crowd):
     assert len(strong) == d0 * (d0 - 1) / 2
 
 
-def test_stable_voters_are_those_of_the_table(crowd):
+def test_stable_voters_and_edges_are_those_of_the_tables(crowd):
     found = bootstrap(crowd[0], ExpertSelector(), 10, random_state=0)
     axes = plots.stable_voters(found, most=8)
     widths = [bar.get_width() for bar in axes.patches]
@@ -145,9 +142,6 @@ def test_stable_voters_are_those_of_the_table(crowd):
         if colors.to_hex(bar.get_facecolor()).upper() == plots.BLUE
     }
     assert blue == set(found.voters["voter"][found.voters["expert"]]) & set(names)
-
-
-def test_stable_edges_have_their_intervals(crowd):
     found = bootstrap(crowd[0], select_neighborhoods, 10, random_state=0, level=0.9)
     axes = plots.stable_edges(found, most=5)
     intervals, dots = axes.collections
@@ -178,7 +172,7 @@ def test_without_matplotlib_the_extra_is_named(model, monkeypatch):
         plots.voters(model)
 
 
-def test_families_hang_on_arcs_of_their_color():
+def test_families_hang_on_arcs_and_stronger_ties_are_wider():
     model, _ = family_model()
     axes = plots.graph(model)
     inside, families = sum(map(len, model.families_)), len(model.families_)
@@ -191,40 +185,6 @@ def test_families_hang_on_arcs_of_their_color():
     assert len(ties) == families + lone
     stripes = plots.voters(model).collections
     assert [len(stripe.get_offsets()) for stripe in stripes] == [len(k) for k in model.families_]
-
-
-def test_what_cannot_be_drawn_is_refused(crowd):
-    votes, truth = crowd
-    majority, labeled = MajorityVote().fit(votes), DawidSkene().fit(votes)
-    without = [bootstrap(votes, one, 2, random_state=0) for one in (select_neighborhoods, majority)]
-    for draw, given, told in (
-        (plots.ease, (majority, votes), "how easy"),
-        (plots.calibration, (majority, votes, truth), "no calibration"),
-        (plots.calibration, (labeled, votes, np.full(600, np.nan)), "no known label"),
-        (partial(plots.comparison, metric="auc"), ([MethodScore("a", accuracy=1.0)],), "auc"),
-        (plots.stable_voters, without[:1], "without experts"),
-        (plots.stable_edges, without[1:], "without a graph"),
-    ):
-        with pytest.raises(ModelError, match=told):
-            draw(*given)
-
-
-def test_more_than_two_classes_are_drawn_by_their_labels():
-    drawn = simulate_classes(4, 15, 400, random_state=0)
-    model, labels = DawidSkene().fit(drawn.votes), drawn.votes.name_codes(drawn.truth)
-    axes = plots.posterior(model, drawn.votes)
-    assert axes.get_xlabel() == "probability of the label"
-    assert sum(bar.get_height() for bar in axes.patches) == 400
-    margin = plots.posterior(MajorityVote().fit(drawn.votes), drawn.votes)
-    assert margin.get_xlabel() == "lead over the next class"
-    right = plots.calibration(model, drawn.votes, labels)
-    assert right.get_ylabel() == "share correct"
-    rows = [ClassMethodScore(name, mean_absolute_error=x) for name, x in (("a", 0.2), ("b", 0.1))]
-    best = plots.comparison(rows, metric="mean_absolute_error").collections[-1].get_facecolors()
-    assert not np.array_equal(best[0], best[1])
-
-
-def test_wider_lines_are_stronger_ties_and_many_voters_on_their_own_one_dot():
     axes = pyplot.subplots()[1]
     edges = np.zeros((4, 4))
     edges[0, 1:] = edges[1:, 0] = [0.2, 1.0, 0.6]
@@ -238,3 +198,31 @@ def test_wider_lines_are_stronger_ties_and_many_voters_on_their_own_one_dot():
     ties = [line for line in axes.lines if line.get_xydata()[0].tolist() == [0, 0]]
     assert len(ties) == 2  # of the family and of the rest
     assert sum(to_hex(dots.get_facecolor()[0]) == SKY for dots in axes.collections) == 4
+
+
+def test_what_cannot_be_drawn_is_refused_and_more_classes_by_label(crowd):
+    votes, truth = crowd
+    majority, labeled = MajorityVote().fit(votes), DawidSkene().fit(votes)
+    without = [bootstrap(votes, one, 2, random_state=0) for one in (select_neighborhoods, majority)]
+    for draw, given, told in (
+        (plots.ease, (majority, votes), "how easy"),
+        (plots.calibration, (majority, votes, truth), "no calibration"),
+        (plots.calibration, (labeled, votes, np.full(600, np.nan)), "no known label"),
+        (partial(plots.comparison, metric="auc"), ([MethodScore("a", accuracy=1.0)],), "auc"),
+        (plots.stable_voters, without[:1], "without experts"),
+        (plots.stable_edges, without[1:], "without a graph"),
+    ):
+        with pytest.raises(ModelError, match=told):
+            draw(*given)
+    drawn = simulate_classes(4, 15, 400, random_state=0)
+    model, labels = DawidSkene().fit(drawn.votes), drawn.votes.name_codes(drawn.truth)
+    axes = plots.posterior(model, drawn.votes)
+    assert axes.get_xlabel() == "probability of the label"
+    assert sum(bar.get_height() for bar in axes.patches) == 400
+    margin = plots.posterior(MajorityVote().fit(drawn.votes), drawn.votes)
+    assert margin.get_xlabel() == "lead over the next class"
+    right = plots.calibration(model, drawn.votes, labels)
+    assert right.get_ylabel() == "share correct"
+    rows = [ClassMethodScore(name, mean_absolute_error=x) for name, x in (("a", 0.2), ("b", 0.1))]
+    best = plots.comparison(rows, metric="mean_absolute_error").collections[-1].get_facecolors()
+    assert not np.array_equal(best[0], best[1])

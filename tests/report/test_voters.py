@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from report.judging import divided_crowd, divided_model, family_model, findings_of
-from unelisa.aggregators import DawidSkene, MajorityVote, UnElisa
+from unelisa.aggregators import DawidSkene, LatentIsing, MajorityVote, UnElisa
 from unelisa.analysis.judged import Judged
 from unelisa.report.voters import (
     NAMED_LINKS,
@@ -13,6 +13,7 @@ from unelisa.report.voters import (
     find_families,
     list_voters,
     rank_voters,
+    selects_experts,
 )
 from unelisa.simulation.designs import figure_2_1
 from unelisa.votes import Votes
@@ -22,7 +23,7 @@ def _rows(model, rates=None):
     return list_voters(model, rank_voters(model), Network.of_model(model), rates or {})
 
 
-def test_rates_are_judged_by_the_truth_or_the_model_s_own(crowd):
+def test_rates_and_dots_need_labels_or_truth(crowd):
     votes, truth = crowd
     rates = estimate_rates(Judged(votes, (-1, 1), truth.astype(float), has_chances=False))
     yes = votes.values[truth > 0] > 0
@@ -35,9 +36,6 @@ def test_rates_are_judged_by_the_truth_or_the_model_s_own(crowd):
     rows = _rows(model, {"sensitivity": np.zeros(9), "stability": np.ones(9)})
     assert {row["sensitivity"] for row in rows} == set(model.sensitivity_)
     assert {row["stability"] for row in rows} == {1.0}
-
-
-def test_rates_judged_by_labels_or_truth():
     votes = Votes.of([[1, 0], [1, 1]], coding="pm1")
     rates = estimate_rates(Judged(votes, (-1, 1), np.ones(2), has_chances=False))
     assert np.isnan(rates["specificity"]).all()
@@ -48,7 +46,7 @@ def test_rates_judged_by_labels_or_truth():
     assert rates["agreement"] == pytest.approx([1, 2 / 3, 1 / 2])
 
 
-def test_a_fitted_model_gives_ties_of_experts_and_links_of_all(crowd):
+def test_networks_give_ties_of_experts_and_mutual_links(crowd):
     model = UnElisa(random_state=0).fit(crowd[0])
     network = Network.of_model(model)
     assert np.flatnonzero(network.counted).tolist() == model.experts_.tolist()
@@ -56,17 +54,15 @@ def test_a_fitted_model_gives_ties_of_experts_and_links_of_all(crowd):
     equal = MajorityVote().fit(crowd[0])
     assert rank_voters(equal) == list(range(9))  # in their own order
     assert Network.of_model(equal).links == []
+    models = LatentIsing(random_state=0).fit(crowd[0]), family_model()[0], equal
+    assert [selects_experts(one) for one in models] == [True, False, False]  # only a graph does
     assert len(network.links) == len(model.graph_.edges)
     sizes = [abs(weight) for _, _, weight in network.links]
     assert sizes == sorted(sizes, reverse=True)
-
-
-def test_neighbors_are_mutual_and_links_name_the_strongest(crowd):
     neighbors = Network.of_ising(figure_2_1()).neighbors()
     assert {t for t, _ in neighbors[0]} == {5, 6}
     for s, near in enumerate(neighbors):
         assert all(s in {back for back, _ in neighbors[t]} for t, _ in near)
-    model = UnElisa(random_state=0).fit(crowd[0])
     ranking, rows = rank_voters(model), _rows(model)
     for s, row in zip(ranking, rows, strict=True):
         assert row["links"] == model.graph_.degrees[s]
@@ -75,7 +71,7 @@ def test_neighbors_are_mutual_and_links_name_the_strongest(crowd):
             assert model.graph_.weights[s, ranking[link["voter"]]] == link["weight"] != 0
 
 
-def test_families_are_those_of_the_model_with_the_heaviest_voter_first():
+def test_families_and_roles_are_those_of_the_model():
     model, _ = family_model()
     families = find_families(model)
     names = [[str(model.voter_names_[s]) for s in kin] for kin in families]
@@ -83,10 +79,6 @@ def test_families_are_those_of_the_model_with_the_heaviest_voter_first():
     heads = set(model.voters_["family"]) - {""}
     assert {kin[0] for kin in names} == heads
     assert find_families(MajorityVote().fit([[1, 1, -1], [-1, -1, 1]])) == []
-
-
-def test_roles_are_the_verdicts_and_links_within_families_are_not_drawn():
-    model, _ = family_model()
     network = Network.of_model(model)
     verdicts = list(model.voters_["verdict"])
     assert network.roles == [word.split(" of ")[0] for word in verdicts]
@@ -102,7 +94,7 @@ def _titles(findings):
     return [column.title for column in choose_columns(findings["voters"], findings["classes"])]
 
 
-def test_a_methods_own_figures_become_columns(crowd):
+def test_columns_are_a_methods_own_in_the_users_words(crowd):
     findings = findings_of(UnElisa(random_state=0).fit(crowd[0]), crowd[0])
     voters = [{**voter, "skill": 0.9, "skill_low": 0.8} for voter in findings["voters"]]
     assert _titles({**findings, "voters": voters})[-3:] == ["Skill", "Depends on", "Reason"]
@@ -110,9 +102,6 @@ def test_a_methods_own_figures_become_columns(crowd):
     titles = _titles(findings_of(*family_model()))
     assert titles[:4] == ["Voter", "Verdict", "Family", "Accuracy"]
     assert not {"Depends on", "Accuracy_low", "Ppv_high"} & set(titles)
-
-
-def test_two_classes_are_named_in_the_users_words_and_more_have_a_recall_each():
     voter = {"voter": "a", "weight": 1.0, "lean": 0.1, "sensitivity": 0.8}
     columns = {column.key: column for column in choose_columns([voter], ("control", "case"))}
     assert columns["sensitivity"].hint == "says “case” where the label is “case”"
@@ -129,7 +118,7 @@ def _voter(accuracy, low=None, high=None):
     return {"accuracy": accuracy, "accuracy_low": low, "accuracy_high": high}
 
 
-def test_the_least_accurate_comes_first_with_relatives_on_one_scale():
+def test_the_least_accurate_comes_first_by_accuracy_or_agreement(crowd):
     voters = [_voter(0.9, 0.8, 0.95), _voter(None), _voter(0.3, 0.2, 0.4)]
     rows = draw_dots(voters, [])["rows"]
     assert [row["voter"] for row in rows] == [2, 0, 1]
@@ -146,9 +135,6 @@ def test_the_least_accurate_comes_first_with_relatives_on_one_scale():
     assert drawn["ticks"][-1] == (97.0, 100)
     assert all(0 < row["low"] <= row["high"] < 100 for row in drawn["rows"])
     assert draw_dots([_voter(1.0)], [])["ticks"][0] == (3.0, 90)
-
-
-def test_without_accuracies_the_agreement_with_the_labels_is_drawn(crowd):
     findings = findings_of(MajorityVote().fit(crowd[0]), crowd[0])
     assert draw_dots(findings["voters"], [])["measure"] == "agreement"
     assert draw_dots(findings_of(MajorityVote().fit(crowd[0]))["voters"], []) is None

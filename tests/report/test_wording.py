@@ -131,7 +131,7 @@ def test_figures_are_put_into_words(shown, words):
     assert shown == words
 
 
-def test_the_legend_has_the_words_of_the_table():
+def test_legends_styles_and_plots_know_every_role():
     model, votes = family_model()
     findings = findings_of(model, votes)
     colors = wording.number_families(findings)  # relatives share one
@@ -144,9 +144,6 @@ def test_the_legend_has_the_words_of_the_table():
     for word in shown:
         assert f'<i class="dot {word}"></i>{word}</span>' in page
         assert f'<span class="chip {word}">{word}</span>' in page
-
-
-def test_style_script_and_plots_know_every_family_and_role():
     folder = files("unelisa.report").joinpath("templates")
     style = folder.joinpath("page.css").read_text(encoding="utf-8")
     script = folder.joinpath("page.js").read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ from review.reviewing import review, say, small_crowd
 from unelisa.errors import ModelError
 from unelisa.review.gold_file import Answer
 from unelisa.review.pools import rank_useful
-from unelisa.review.session import compare_reviewers, find_open, list_checks, measure_kappa
+from unelisa.review.session import compare_reviewers, find_open, list_checks
 from unelisa.sources.labels import read_labels
 
 pytestmark = pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
@@ -169,19 +169,22 @@ def told(*answers):
     return [Answer(item, label, who, "useful") for who, item, label in answers]
 
 
-def test_kappa_is_that_of_scikit_learn():
+def test_kappa_is_that_of_scikit_learn_and_disagreements_are_asked_once():
     pairs = [(0, 0), (1, 1), (2, 1), (0, 0), (2, 2), (1, 0)]
-    assert measure_kappa(pairs) == pytest.approx(cohen_kappa_score(*zip(*pairs, strict=True)))
-    assert measure_kappa([(1, 1)] * 3) is None
+    for said, kappa in (
+        (pairs, cohen_kappa_score(*zip(*pairs, strict=True))),
+        ([(1, 1)] * 3, None),
+    ):
+        own = told(*(("ann", k, one) for k, (one, _) in enumerate(said)))
+        other = told(*(("bob", k, one) for k, (_, one) in enumerate(said)))
+        (pair,) = compare_reviewers([*own, *other])
+        assert pair.kappa == (kappa and pytest.approx(kappa))
     # reviewers are compared by their first answers
     answers = told(("ann", 1, 0), ("bob", 1, 1), ("ann", 1, 1), ("ann", 2, 0), ("bob", 2, 0))
     (pair,) = compare_reviewers([*answers, *told(("eve", 3, 0), ("ann", 4, None))])
     assert pair[:4] == ("ann", "bob", 2, 1)
     assert find_open(answers) == set()
     assert find_open(answers[:2]) == {1}
-
-
-def test_a_disagreement_is_asked_again_once():
     answers = told(("ann", 1, 0), ("bob", 1, 1))
     assert list(list_checks(answers, "ann")) == [1]
     assert list(list_checks(answers, "bob")) == []  # ann looks again first

@@ -159,7 +159,7 @@ def test_an_expert_has_d_s_plus_d_0_minus_two_effective_neighbors(size, seed):
 # --- flaws ------------------------------------------------------------------------------------
 
 
-def test_flaws_are_the_stated_ones():
+def test_flaws_are_the_stated_ones_and_no_more():
     sound = design_graph(49, 7, "medium", random_state=1)
     flaws = {"field": 0.4, "expert_edges": 3, "voter_fields": 0.6}
     flawed, unflawed = (
@@ -173,9 +173,6 @@ def test_flaws_are_the_stated_ones():
     assert sorted(np.abs(added[np.triu_indices(50, 1)]))[-4:] == [0.0, 0.5, 0.5, 0.5]
     assert flawed.fields[0] == 0.4
     assert flawed.fields[1:].std() == pytest.approx(0.6, abs=5 * 0.6 / math.sqrt(98))
-
-
-def test_all_experts_may_be_joined_but_no_more():
     flawed = simulate_votes(25, 5, n_items=1, expert_edges=10, random_state=0).model
     assert np.count_nonzero(flawed.edges[np.ix_(flawed.experts + 1, flawed.experts + 1)]) == 20
     with pytest.raises(ModelError, match=r"in 0\.\.10, found 11"):
@@ -223,7 +220,7 @@ def test_accuracy_of_the_bayes_rule_is_what_the_model_says():
 # --- the whole --------------------------------------------------------------------------------
 
 
-def test_simulated_votes_are_consistent():
+def test_simulated_votes_are_consistent_with_gaps():
     simulated = simulate_votes(random_state=0)
     assert simulated.votes.shape == (count_items(simulated.model), 25)
     assert simulated.votes.values.flags.f_contiguous
@@ -235,6 +232,14 @@ def test_simulated_votes_are_consistent():
     agreement = simulated.votes.values[:, simulated.experts].T.astype(float) @ simulated.truth
     signs = np.sign(simulated.model.edges[0, 1:][simulated.experts])
     np.testing.assert_array_equal(np.sign(agreement), signs)
+    whole = simulate_votes(n_items=1500, random_state=1)
+    holed = simulate_votes(n_items=1500, missing=0.3, random_state=1)
+    lost = holed.votes.values == 0
+    assert lost.mean() == pytest.approx(0.3, abs=5 * math.sqrt(0.21 / lost.size))
+    by_voter = lost.mean(axis=0)
+    assert np.abs(by_voter - 0.3).max() < 5 * math.sqrt(0.21 / 1500)
+    np.testing.assert_array_equal(holed.votes.values[~lost], whole.votes.values[~lost])
+    np.testing.assert_array_equal(holed.truth, whole.truth)
 
 
 @pytest.mark.parametrize("sampler", ["tempering", "gibbs", "gibbs-sweeps"])
@@ -271,17 +276,6 @@ def test_the_same_generator_moves_on_and_an_unbalanced_truth():
     assert (simulated.truth == 1).mean() == pytest.approx(share, abs=bound)
 
 
-def test_votes_are_missing_at_the_stated_rate():
-    whole = simulate_votes(n_items=1500, random_state=1)
-    holed = simulate_votes(n_items=1500, missing=0.3, random_state=1)
-    lost = holed.votes.values == 0
-    assert lost.mean() == pytest.approx(0.3, abs=5 * math.sqrt(0.21 / lost.size))
-    by_voter = lost.mean(axis=0)
-    assert np.abs(by_voter - 0.3).max() < 5 * math.sqrt(0.21 / 1500)
-    np.testing.assert_array_equal(holed.votes.values[~lost], whole.votes.values[~lost])
-    np.testing.assert_array_equal(holed.truth, whole.truth)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -316,7 +310,7 @@ def test_tempering_is_close_to_independent_in_the_hardest_design():
     assert inflation.mean() < 3
 
 
-def test_votes_follow_the_confusions():
+def test_votes_follow_confusions_spammers_and_copies():
     drawn = simulate_classes(3, 6, 40_000, spammers=0, copies=0, missing=0.2, random_state=1)
     values = drawn.votes.values
     for k in range(3):
@@ -324,9 +318,6 @@ def test_votes_follow_the_confusions():
         found = np.stack([(here == c + 1).sum(axis=0) for c in range(3)]) / (here != 0).sum(axis=0)
         assert np.allclose(found.T, drawn.confusions[:, k], atol=0.02)
     assert np.mean(values == 0) == pytest.approx(0.2, abs=0.01)
-
-
-def test_spammers_ignore_the_truth_and_copies_repeat_their_source():
     drawn = simulate_classes(5, 20, 2000, spammers=0.2, copies=0.3, missing=0, random_state=2)
     assert len(drawn.spammers) == 4
     assert np.allclose(drawn.confusions[drawn.spammers], drawn.confusions[drawn.spammers, :1])

@@ -72,7 +72,7 @@ def test_a_changed_or_missing_copy_is_rejected(mirror):
         fetch_set("product", mirror=mirror)
 
 
-def test_files_are_fetched_and_checked_by_pooch(mirror, monkeypatch, tmp_path):
+def test_pooch_fetches_checks_and_is_an_extra(mirror, monkeypatch, tmp_path):
     pooch = pytest.importorskip("pooch")
     asked = []
 
@@ -87,6 +87,10 @@ def test_files_are_fetched_and_checked_by_pooch(mirror, monkeypatch, tmp_path):
         f"sha256:{sha256(TABLE.encode())}",
         "label.csv",
     )
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    monkeypatch.delenv("UNELISA_MIRROR", raising=False)
+    with pytest.raises(MissingExtraError, match=r"unelisa\[datasets\]"):
+        fetch_set("bluebirds")
 
 
 @pytest.mark.parametrize(
@@ -105,13 +109,6 @@ def test_a_failed_download_is_explained(error, message, monkeypatch, tmp_path):
     monkeypatch.setattr(pooch, "retrieve", retrieve)
     with pytest.raises(VotesError, match=message):
         fetch_set("bluebirds", cache=tmp_path)
-
-
-def test_pooch_is_an_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pooch", None)
-    monkeypatch.delenv("UNELISA_MIRROR", raising=False)
-    with pytest.raises(MissingExtraError, match=r"unelisa\[datasets\]"):
-        fetch_set("bluebirds")
 
 
 @pytest.mark.parametrize("name", DATASETS)

@@ -40,7 +40,6 @@ def test_votes_are_what_the_classifiers_predict_however_they_are_given(models, t
     assert votes.voters.tolist() == ["tree", "bayes", "logistic"]
     for s, model in enumerate(models.values()):
         assert np.array_equal(votes.values[:, s] > 0, model.predict(X) == "malignant")
-    X = tumors[2]
     named = votes_from_estimators(models, X)
     for given in (list(models.values()), list(models.items())):
         assert np.array_equal(votes_from_estimators(given, X).values, named.values)
@@ -91,39 +90,26 @@ def test_a_sparse_matrix_and_a_tree_that_saw_one_class_will_do(tumors):
     assert np.array_equal(votes.values.sum(axis=1) >= 0, bagging.predict(X) == 1)
 
 
+def bayes(*labels):
+    return GaussianNB().fit(np.arange(len(labels))[:, None], labels)
+
+
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("models", "items", "message"),
     [
-        (lambda: votes_from_estimators([], [[1]]), "no classifier"),
-        (lambda: votes_from_estimators([GaussianNB()], [[1]]), "not fitted"),
-        (lambda: votes_from_forest(RandomForestClassifier(), [[1]]), "not fitted"),
-        (
-            lambda: votes_from_estimators(
-                [GaussianNB().fit(np.tile(np.arange(201.0), 3)[:, None], [*range(201)] * 3)], [[1]]
-            ),
-            "201 classes",
-        ),
-        (
-            lambda: votes_from_estimators(
-                [GaussianNB().fit([[1], [2]], y) for y in ([0, 1], [1, 2])], [[1]]
-            ),
-            "'v1' has different classes",
-        ),
-        (
-            lambda: votes_from_estimators([("a", GaussianNB().fit([[1], [2]], [0, 1]))] * 2, [[1]]),
-            "same name",
-        ),
-        (
-            lambda: votes_from_estimators(
-                [GaussianNB().fit([[1], [2]], [0, 1])], [[1]], items=["a", "b"]
-            ),
-            "each of the 1 items",
-        ),
+        ([], None, "no classifier"),
+        ([GaussianNB()], None, "not fitted"),
+        ([bayes(*[*range(201)] * 3)], None, "201 classes"),
+        ([bayes(0, 1), bayes(1, 2)], None, "'v1' has different classes"),
+        ([("a", bayes(0, 1))] * 2, None, "same name"),
+        ([bayes(0, 1)], ["a", "b"], "each of the 1 items"),
+        (RandomForestClassifier(), None, "not fitted"),
     ],
 )
-def test_what_cannot_vote_is_refused_in_a_sentence(make, message):
+def test_what_cannot_vote_is_refused_in_a_sentence(models, items, message):
+    ask = votes_from_estimators if isinstance(models, list) else votes_from_forest
     with pytest.raises(VotesError, match=message) as caught:
-        make()
+        ask(models, [[1]], items=items)
     assert ". " not in str(caught.value)
 
 

@@ -51,12 +51,17 @@ def test_columns_of_other_tools_are_known(header, tmp_path):
     assert votes.voters.tolist() == ["ann", "bob"]
 
 
-def test_several_columns_of_answers_are_read_one_at_a_time(tmp_path):
+def test_columns_and_voters_are_chosen_by_name(tmp_path):
     rows = [(*row, "ok") for row in long_rows()]
     path = write(tmp_path, "HITId,WorkerId,Answer.sick,Answer.note", rows)
     with pytest.raises(VotesError, match=r"'Answer.sick', 'Answer.note'.* vote='Answer.sick'"):
         read_votes(path)
     assert read_votes(path, vote="Answer.sick").values.tolist() == TABLE
+    path = write(tmp_path, "item,note,voter,vote", long_rows(("hello",)))
+    assert read_votes(path, voters=["bob"], coding=("no", "yes")).voters.tolist() == ["bob"]
+    assert read_votes(path, drop=["ann", "note"], coding=("no", "yes")).voters.tolist() == ["bob"]
+    with pytest.raises(VotesError, match="no voter 'eve'; the voters are 'ann', 'bob'"):
+        read_votes(path, drop=["eve"])
 
 
 @pytest.mark.parametrize("names", [["p7", "p1", "p9", "p4"], [1007, 1001, 1009, 1004]])
@@ -117,14 +122,11 @@ def test_late_letters_of_latin_1_are_found(tmp_path):
         assert read_votes(tmp_path / "votes.csv").items[-1] == "Zoë"
 
 
-def test_decimal_commas_are_numbers_beside_semicolons(tmp_path):
+def test_decimal_commas_and_workbooks_are_read(tmp_path):
     rows = [(item, *("1,0" if x == "yes" else "0,0" for x in said)) for item, said in SAID.items()]
     votes = read_votes(write(tmp_path, "item;ann;bob", rows, mark=";"))
     assert votes.values.tolist() == TABLE
     assert votes.classes == (0, 1)
-
-
-def test_a_workbook_is_read_as_its_first_sheet(tmp_path):
     book = openpyxl.Workbook()
     book.active.append(["case", "ann", "bob", None])
     for k, said in enumerate(SAID.values()):
@@ -190,15 +192,7 @@ def test_one_column_that_is_no_voter_is_refused_not_made_classes(name, cells):
     ]
 
 
-def test_voters_of_a_long_table_are_chosen_by_name(tmp_path):
-    path = write(tmp_path, "item,note,voter,vote", long_rows(("hello",)))
-    assert read_votes(path, voters=["bob"], coding=("no", "yes")).voters.tolist() == ["bob"]
-    assert read_votes(path, drop=["ann", "note"], coding=("no", "yes")).voters.tolist() == ["bob"]
-    with pytest.raises(VotesError, match="no voter 'eve'; the voters are 'ann', 'bob'"):
-        read_votes(path, drop=["eve"])
-
-
-def test_ordered_categories_keep_their_order(tmp_path):
+def test_ratings_and_ordered_categories_keep_their_order(tmp_path):
     scale = pd.CategoricalDtype(["poor", "fair", "good", "great"], ordered=True)
     said = pd.Series(["good", "poor", "fair", "good", "poor"]).astype(scale)
     frame = pd.DataFrame({"item": list("vwxyz"), "ann": said, "bob": said[::-1].to_numpy()})
@@ -213,9 +207,6 @@ def test_ordered_categories_keep_their_order(tmp_path):
         Votes.of(frame.assign(bob=other))
     enum = pl.DataFrame({"a": pl.Series(["b", "a", "c"], dtype=pl.Enum(["c", "b", "a"]))})
     assert Votes.of(enum).classes == ("c", "b", "a")
-
-
-def test_ratings_get_a_sentence_that_proposes_their_order(tmp_path):
     rows = [(f"x{i}", i % 5 + 1, (i * 3) % 5 + 1) for i in range(20)]
     path = write(tmp_path, "item,ann,bob", rows)
     with pytest.warns(VotesWarning, match=r"whole numbers 1 to 5.*order=\[1, 2, 3, 4, 5\]"):

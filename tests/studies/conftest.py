@@ -27,20 +27,6 @@ def run():
     return call
 
 
-@pytest.fixture
-def refused(run):
-    """Call the command line, expect exit code 2 and one sentence, and return the sentence."""
-
-    def call(*arguments):
-        result = run(*arguments)
-        assert result.exit_code == 2, result.output
-        assert result.stderr.count("\n") == 1
-        assert "Traceback" not in result.output
-        return result.stderr.strip()
-
-    return call
-
-
 def _make_record(trial, accuracy=0.9, hit=0.5, precision=0.75, methods=COLUMNS):
     scores = {name: {"accuracy": accuracy} for name in methods}
     selecting = {"unelisa-bayes", "unelisa-amv", "latent-ising", "unelisa-intercepts"}

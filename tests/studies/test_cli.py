@@ -266,7 +266,7 @@ def test_a_full_disk_is_one_sentence_and_keeps_what_was_done(refused, run, folde
     assert run("tables", *TWO, *CHEAP, "--results", folder).exit_code == 0
 
 
-def test_ctrl_c_says_that_work_is_kept(run, folder, monkeypatch):
+def test_ctrl_c_says_that_work_is_kept_and_help_names_the_studies(run, folder, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
@@ -275,9 +275,6 @@ def test_ctrl_c_says_that_work_is_kept(run, folder, monkeypatch):
     assert result.exit_code == 130
     assert "finished work is kept" in result.stderr
     assert "Traceback" not in result.output
-
-
-def test_help_without_a_command(run):
     result = run()
     assert result.exit_code == 0
     for name in ("tables", "figures", "page", "real", "ehr", "worlds"):

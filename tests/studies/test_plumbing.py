@@ -52,7 +52,7 @@ def path(tmp_path):
     return tmp_path / "rows.jsonl"
 
 
-def test_lines_read_back_and_a_torn_last_one_is_dropped(path):
+def test_lines_read_back_a_torn_last_one_is_dropped_and_other_text_refused(path):
     assert records.read_lines(path) == []
     with records.open_results(path) as file:
         file.append({"a": 1})
@@ -61,9 +61,6 @@ def test_lines_read_back_and_a_torn_last_one_is_dropped(path):
     with records.open_results(path) as file:
         file.append({"a": 2})
     assert records.read_lines(path) == [{"a": 1}, {"a": 2}]
-
-
-def test_a_line_that_is_not_json_is_refused_with_its_number(path):
     path.write_text('{"a": 1}\nnonsense\n')
     with pytest.raises(ModelError, match="line 2 of rows.jsonl is not JSON"):
         records.read_lines(path)
@@ -100,11 +97,21 @@ def test_two_runs_at_once_are_refused(path):
         pass
 
 
-def test_an_archive_reads_back_with_one_row_a_line(tmp_path):
+def test_archives_and_rows_are_flat(tmp_path):
     archive, path = records.make_archive(rows=[{"set": 1}, {"set": 2}]), tmp_path / "rows.json"
     path.write_text(records.format_archive(archive, "set"))
     assert records.read_archive(path, "rows", "a command") == archive
     assert path.read_text().count("\n") == 3
+    row = {"set": "a", "figures": {"auc": [0.9, 0.8]}, "curve": [[1, 2]]}
+    assert records.flatten_row(row) == {
+        "set": "a",
+        "figures.auc.0": 0.9,
+        "figures.auc.1": 0.8,
+        "curve.0.0": 1,
+        "curve.0.1": 2,
+    }
+    assert records.list_rows({"panels": {"rows": [row]}}, "panels.rows") == [row]
+    assert records.list_rows({}, "panels.rows") == []
 
 
 @pytest.mark.parametrize(
@@ -141,19 +148,6 @@ def test_sets_are_run_again_by_other_code_only(path, known):
     assert rows[0]["data"] == rows[1]["data"] == fingerprints.hash_data(known)
 
 
-def test_rows_are_flat_in_a_table():
-    row = {"set": "a", "figures": {"auc": [0.9, 0.8]}, "curve": [[1, 2]]}
-    assert records.flatten_row(row) == {
-        "set": "a",
-        "figures.auc.0": 0.9,
-        "figures.auc.1": 0.8,
-        "curve.0.0": 1,
-        "curve.0.1": 2,
-    }
-    assert records.list_rows({"panels": {"rows": [row]}}, "panels.rows") == [row]
-    assert records.list_rows({}, "panels.rows") == []
-
-
 @pytest.mark.parametrize("text", ["", "a", "1,1", "0-3,2", "-2", "3-1", "1-2-5"])
 def test_other_seeds_are_refused(text):
     with pytest.raises(ModelError, match="distinct nonnegative integers, such as 0,1,2 or 0-19"):
@@ -168,19 +162,13 @@ def test_an_unknown_name_is_refused_with_those_there_are():
         pick_names("a,d", KNOWN, "there is no")
 
 
-def test_shares_are_never_certain():
+def test_shares_and_their_confidence_by_hand():
     values = np.array([[1] * 8, [-1] * 8, [0] * 8, [1, -1, *[0] * 6]], dtype=np.int8)
     assert share_of_yes(values).tolist() == [0.9, 0.1, 0.5, 0.5]
-
-
-def test_the_share_of_votes_of_two_classes_is_that_of_yes():
     values = np.array([[1, 1, 0], [-1, 1, 1], [-1, 0, 0]], dtype=np.int8)
     shares = share_of_votes(Votes.of(values, coding="pm1"))
     assert shares.sum(axis=1) == pytest.approx(1)
     assert shares[:, 1] == pytest.approx(share_of_yes(values))
-
-
-def test_confidence_and_error_by_hand():
     truth = np.array([1, 1, -1, 0], dtype=np.int8)
     found = rate_honesty(truth, np.array([0.95, 0.05, 0.05, 0.5]))
     assert found["confidence"] == pytest.approx(0.95)
@@ -188,7 +176,7 @@ def test_confidence_and_error_by_hand():
     assert found["ece"] == pytest.approx((0.05 + 2 * 0.45) / 3)
 
 
-def test_long_tables_of_a_page_are_files_beside_it():
+def test_pages_are_filled_between_marks_and_long_tables_beside(tmp_path):
     rows = [[k, r"a\|b" if k else "a|b"] for k in range(40)]
     short, long = markdown_table(["n"], [[1]]), markdown_table(["n", "x, y"], rows)
     page = join_blocks("# Page", short, "## All sets, one by one", long, long, "The end.")
@@ -198,9 +186,6 @@ def test_long_tables_of_a_page_are_files_beside_it():
     assert short in shown
     assert ":file: study/real-all-sets-one-by.csv\n" in shown
     assert shown.endswith("\n\nThe end.\n")
-
-
-def test_only_the_text_between_the_marks_is_replaced(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- x -->\nold\n<!-- end x -->\nafter\n")
     assert has_mark(page, "x")
@@ -294,7 +279,7 @@ def test_what_is_imported_counts_wherever_it_stands(repository):
     assert repository(by_module, NUMBERS.replace("3", "4")) == ahead
 
 
-def test_every_method_has_its_own_code():
+def test_code_counts_wherever_it_stands_but_not_the_report():
     codes = {
         name: fingerprints.hash_code(fingerprints.root_of(cls)) for name, cls in AGGREGATORS.items()
     }
@@ -302,8 +287,6 @@ def test_every_method_has_its_own_code():
     with pytest.raises(LookupError, match="no 'missing'"):
         fingerprints.hash_code("unelisa.aggregators.majority:missing")
 
-
-def test_a_method_depends_on_its_kernels_and_not_on_the_report():
     def reach(cls):
         found, waiting = set(), [(cls.__module__, cls.__name__)]
         while waiting:
@@ -319,7 +302,7 @@ def test_a_method_depends_on_its_kernels_and_not_on_the_report():
     assert not any(module.startswith(("unelisa.report", "unelisa.cli")) for module in ours)
 
 
-def test_rows_of_other_code_are_stale():
+def test_rows_of_other_code_or_other_data_are_stale(known):
     stamp = fingerprints.stamp_with(fingerprints.root_of(MajorityVote))
     fresh, other = {"code": stamp({})}, {"code": "of other code"}
     assert [fingerprints.is_stale(row, stamp) for row in (fresh, other, {})] == [False, True, True]
@@ -327,9 +310,6 @@ def test_rows_of_other_code_are_stale():
     assert not fingerprints.is_stale({}, lambda _: None)  # computed elsewhere
     assert fingerprints.common_code([fresh, fresh]) == stamp({})
     assert fingerprints.common_code([fresh, other]) is None
-
-
-def test_other_votes_or_labels_are_other_data(known):
     votes, signs = known.votes, known.signs
     fewer = KnownLabels(votes, -signs, known.unvoted_items, known.unvoted_signs)
     assert fingerprints.hash_data(fewer) != fingerprints.hash_data(known)

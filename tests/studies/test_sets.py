@@ -33,12 +33,20 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_a_set_is_a_folder_with_votes_and_truth(folder):
+def test_sets_of_two_classes_or_more_are_found_in_lists(folder, monkeypatch):
     sets = find_sets(folder)
     assert list(sets) == ["long", "wide"]
     long, wide = (read() for read in sets.values())
     assert np.array_equal(long.votes.values, wide.votes.values)
     assert long.scored_signs().tolist() == wide.scored_signs().tolist() == [1, -1, 0, 1]
+    header = "set,folder,source,kind,classes,ordered,with_truth"
+    rows = "long,.,here,crowd,2,no,3\npets,.,here,crowd,3,no,3"
+    (folder / "sources.csv").write_text(f"{header}\n{rows}\n")
+    assert list(find_sets(folder)) == ["long"]
+    assert list(find_class_sets(folder)) == ["pets"]
+    assert find_sets(folder)["long"]().scored_signs().tolist() == [1, -1, 0, 1]
+    monkeypatch.setenv(VARIABLE, str(folder))
+    assert find_panels(None) == {}
 
 
 def test_a_named_folder_then_the_shared_one_then_downloads(folder, monkeypatch):
@@ -78,17 +86,6 @@ def test_a_panel_has_two_labels_of_any_name(tmp_path, monkeypatch):
     assert find_panels(tmp_path / "nowhere") == {}
 
 
-def test_listed_sets_are_found_by_the_number_of_their_classes(folder, monkeypatch):
-    header = "set,folder,source,kind,classes,ordered,with_truth"
-    rows = "long,.,here,crowd,2,no,3\npets,.,here,crowd,3,no,3"
-    (folder / "sources.csv").write_text(f"{header}\n{rows}\n")
-    assert list(find_sets(folder)) == ["long"]
-    assert list(find_class_sets(folder)) == ["pets"]
-    assert find_sets(folder)["long"]().scored_signs().tolist() == [1, -1, 0, 1]
-    monkeypatch.setenv(VARIABLE, str(folder))
-    assert find_panels(None) == {}
-
-
 @pytest.mark.shared
 def test_the_shared_data_hold_sixteen_sets(shared_data):
     sets = find_sets(shared_data)
@@ -112,7 +109,7 @@ def class_folder(tmp_path):
     return tmp_path
 
 
-def test_sets_of_more_than_two_classes_are_found_and_ordered_ones_read_so(class_folder):
+def test_class_sets_are_found_and_other_folders_refused(class_folder, tmp_path):
     sets = find_class_sets(class_folder)
     assert list(sets) == ["adult2", "pets"]
     assert sets["adult2"]().votes.ordered
@@ -127,9 +124,6 @@ def test_sets_of_more_than_two_classes_are_found_and_ordered_ones_read_so(class_
         "voters": 3,
         "votes": 9,
     }
-
-
-def test_folders_without_sets_are_refused(class_folder, tmp_path):
     with pytest.raises(ModelError, match="is not a folder"):
         find_class_sets(tmp_path / "nowhere")
     with pytest.raises(ModelError, match="three classes"):
@@ -155,14 +149,11 @@ def data(tmp_path):
     return tmp_path
 
 
-def test_sets_are_listed_with_their_sources(data):
+def test_sets_are_listed_with_their_sources_and_read_with_unknown_truth(data, tmp_path):
     assert list_sets(data) == [
         RealSet("coins", "two", "mint", "crowd", 2),
         RealSet("marks", "more", "school", "llm judges", 3, ("0", "1", "2")),
     ]
-
-
-def test_items_without_votes_follow_and_unknown_truth_is_none(data):
     coins, marks = list_sets(data)
     votes, truth = read_set(data, coins)
     # all votes are 1: the codes come from the truth
@@ -172,9 +163,6 @@ def test_items_without_votes_follow_and_unknown_truth_is_none(data):
     votes, truth = read_set(data, marks)
     assert votes.ordered
     assert truth.tolist() == [None, 2]
-
-
-def test_a_folder_without_list_and_a_set_without_votes_are_refused(data, tmp_path):
     with pytest.raises(ModelError, match=r"holds no sources\.csv"):
         list_sets(tmp_path / "two")
     (data / "more" / "marks" / "votes.csv.gz").unlink()

@@ -27,30 +27,7 @@ def reverse(ballots, side):
     return ballots._replace(votes=(side * ballots.votes).astype(np.int8))
 
 
-def test_lists_hold_every_vote_once_and_some_voters_are_kept(values):
-    ballots = run_of(values)
-    assert np.array_equal(tabulate(ballots, 7), values)
-    assert ballots.counts.tolist() == np.count_nonzero(values, axis=1).tolist()
-    assert all(np.all(np.diff(part) > 0) for part in np.split(ballots.voters, ballots.starts[1:-1]))
-    kept, ballots = np.arange(7) != 2, run_of(values, np.linspace(-1, 1, 50))
-    found = module.keep_voters(ballots, kept)
-    assert np.array_equal(tabulate(found, 7), np.where(kept, values, 0))
-    assert np.array_equal(found.prior_odds, ballots.prior_odds)
-    assert module.keep_voters(ballots, np.ones(7, dtype=bool)) is ballots
-
-
-def test_counts(values):
-    cast, pairs = ballots_of(values).sum(module.count_votes, 7, 2)
-    assert cast.tolist() == np.stack([values < 0, values > 0]).sum(axis=1).T.tolist()
-    assert pairs == 50 * 3 * 2
-    assert ballots_of(values).concatenate(module.count_heard).tolist() == [3] * 50
-    codes = np.array([[1, 3, 0], [2, 3, 3]], dtype=np.int8)
-    cast, pairs = ballots_of(codes).sum(module.count_votes, 3, 3)
-    assert cast.tolist() == [[1, 1, 0], [0, 0, 2], [0, 0, 1]]
-    assert pairs == 2 + 6
-
-
-def test_answers_and_log_odds_are_by_class(values):
+def test_lists_and_answers_are_by_class(values):
     assert run_of(np.array([[1, -1, 0, 1]], dtype=np.int8)).answer(2).tolist() == [1, 0, 1]
     codes = np.array([[3, 0, 1], [0, 2, 127]], dtype=np.int8)
     answers = run_of(codes).answer(127)
@@ -68,6 +45,23 @@ def test_answers_and_log_odds_are_by_class(values):
     assert odds[0].tolist() == [0.0, 1.0, 2.0]
     (run,) = module.set_prior_odds(ballots_of(values), np.zeros(50))
     assert run.prior_odds.tolist() == [0.0] * 50
+    ballots = run_of(values)
+    assert np.array_equal(tabulate(ballots, 7), values)
+    assert ballots.counts.tolist() == np.count_nonzero(values, axis=1).tolist()
+    assert all(np.all(np.diff(part) > 0) for part in np.split(ballots.voters, ballots.starts[1:-1]))
+    kept, ballots = np.arange(7) != 2, run_of(values, np.linspace(-1, 1, 50))
+    found = module.keep_voters(ballots, kept)
+    assert np.array_equal(tabulate(found, 7), np.where(kept, values, 0))
+    assert np.array_equal(found.prior_odds, ballots.prior_odds)
+    assert module.keep_voters(ballots, np.ones(7, dtype=bool)) is ballots
+    cast, pairs = ballots_of(values).sum(module.count_votes, 7, 2)
+    assert cast.tolist() == np.stack([values < 0, values > 0]).sum(axis=1).T.tolist()
+    assert pairs == 50 * 3 * 2
+    assert ballots_of(values).concatenate(module.count_heard).tolist() == [3] * 50
+    codes = np.array([[1, 3, 0], [2, 3, 3]], dtype=np.int8)
+    cast, pairs = ballots_of(codes).sum(module.count_votes, 3, 3)
+    assert cast.tolist() == [[1, 1, 0], [0, 0, 2], [0, 0, 1]]
+    assert pairs == 2 + 6
 
 
 def test_runs_and_threads_change_no_bit(values, monkeypatch):

@@ -71,7 +71,7 @@ def test_views_can_be_stacked_and_may_split_blocks(blocks):
     assert np.array_equal(np.concatenate([block.votes for block in taken]), 2 * VOTES[[1, 3]])
 
 
-def test_a_pass_over_a_view_can_be_sent():
+def test_views_are_sent_and_made_once():
     sent = []
 
     class Sent(Halves):
@@ -83,6 +83,16 @@ def test_a_pass_over_a_view_can_be_sent():
     function, parameters = pickle.loads(pickle.dumps(sent[0]))  # noqa: S301 - our own bytes
     assert function is local._see
     assert np.array_equal(function(local.Block(VOTES, 0), np.ones(4), *parameters), WANTED)
+    made = []
+
+    def change(block):
+        made.append(block.start)
+        return block
+
+    view = local.WholeTable(TABLE).view(change)
+    for _ in range(3):
+        view.sum(lambda block: (np.array(block.n_items),))
+    assert made == [0]
 
 
 def test_row_numbers_are_names_made_when_asked_for():
@@ -148,14 +158,6 @@ def table(votes):
     return CutTable(votes, [0, 1, 20, 33, 50])
 
 
-def add_up(block, x, scale):
-    return (scale * (x @ block.votes), np.array(block.start))
-
-
-def twice(block, x, scale):
-    return scale * x[:, None] * block.votes + block.start
-
-
 def test_the_bits_of_a_sum_do_not_depend_on_the_threads():
     votes = np.random.default_rng(0).choice(np.array([-1, 1], dtype=np.int8), (3 * CHUNK + 7, 3))
     x = (
@@ -163,9 +165,9 @@ def test_the_bits_of_a_sum_do_not_depend_on_the_threads():
         * 10.0 ** np.arange(-8, 8).repeat(385)[: len(votes)]
     )
     table = CutTable(votes, [*range(0, len(votes), CHUNK // 4), len(votes)])
-    alone = table.sum(add_up, 1.0, per_item=(x,))[0]
+    alone = table.sum(add, 1.0, per_item=(x,))[0]
     for n_threads in (2, 3, 16):
-        again = table.using(n_threads).sum(add_up, 1.0, per_item=(x,))[0]
+        again = table.using(n_threads).sum(add, 1.0, per_item=(x,))[0]
         assert again.tobytes() == alone.tobytes()
 
 
@@ -173,8 +175,8 @@ def test_no_block_and_any_type_of_rows(table):
     flags = table.concatenate(lambda block: (block.votes > 0).any(axis=1))
     assert (flags.dtype, flags.shape) == (np.bool_, (50,))
     table = CutTable(np.empty((0, 3), dtype=np.int8), [0])
-    assert table.sum(add_up, 1.0, per_item=(np.empty(0),)) == ()
-    assert table.concatenate(twice, 1.0, per_item=(np.empty(0),)).shape == (0,)
+    assert table.sum(add, 1.0, per_item=(np.empty(0),)) == ()
+    assert table.concatenate(show, 1.0, per_item=(np.empty(0),)).shape == (0,)
     assert list(table) == []
 
 
@@ -215,19 +217,6 @@ def test_who_needs_a_table_gets_it_or_says_why_not(tmp_path):
     ):
         with pytest.raises(VotesError, match=f"these votes are {words}, and a test needs all"):
             blocks.table("a test")
-
-
-def test_a_view_in_memory_is_made_once():
-    made = []
-
-    def change(block):
-        made.append(block.start)
-        return block
-
-    view = local.WholeTable(TABLE).view(change)
-    for _ in range(3):
-        view.sum(lambda block: (np.array(block.n_items),))
-    assert made == [0]
 
 
 @pytest.fixture
@@ -313,27 +302,16 @@ def test_nothing_is_nothing(shape):
     assert local.as_dense(votes).shape == shape
 
 
-FOUR = np.array([[1, 0, -1], [0, 1, 1], [-1, -1, 0], [1, 1, 1]], dtype=np.int8, order="F")
-
-
 @pytest.mark.parametrize("side", [1, -1])
-@pytest.mark.parametrize("votes", [FOUR, local.SparseVotes.of(FOUR)], ids=["table", "sparse"])
+@pytest.mark.parametrize("votes", [VOTES, local.SparseVotes.of(VOTES)], ids=["table", "sparse"])
 def test_columns_are_picked_repeated_left_empty_and_reversed(votes, side):
-    changed = rearrange_votes(votes, np.array([2, -1, 0, 2]), side)
-    wanted = np.array([[-1, 0, 1, -1], [1, 0, 0, 1], [0, 0, -1, 0], [1, 0, 1, 1]])
+    changed = rearrange_votes(votes, COLUMNS, side)
     assert type(changed) is type(votes)
-    assert np.array_equal(local.as_dense(changed), side * wanted)
+    assert np.array_equal(local.as_dense(changed), side * WANTED)
     assert local.as_dense(changed).flags.f_contiguous
-    assert np.array_equal(local.as_dense(votes), FOUR)  # the original is unchanged
+    assert np.array_equal(local.as_dense(votes), VOTES)  # the original is unchanged
     assert local.as_dense(rearrange_votes(votes, np.array([], dtype=np.intp))).shape == (4, 0)
     assert not local.as_dense(rearrange_votes(votes, np.array([-1, -1]))).any()
-
-
-def draw(seed=0, n_items=37, n_voters=5):
-    """Votes with an item nobody voted on, and a voter who never voted."""
-    votes = np.random.default_rng(seed).choice(np.array([-1, 0, 1], np.int8), (n_items, n_voters))
-    votes[3], votes[:, 2] = 0, 0
-    return np.asfortranarray(votes)
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (4, 3), (1, 1)])
@@ -349,9 +327,9 @@ def test_where_nobody_voted_all_is_zero(shape):
 
 
 def test_callers_arrays_stay_writable():
-    votes, x = draw(), np.ones(37)
+    votes, x = VOTES.copy(order="F"), np.ones(4)
     local.tally_votes(votes, x)
-    local.weigh_votes(votes, np.ones(5), np.ones(5))
+    local.weigh_votes(votes, np.ones(3), np.ones(3))
     assert votes.flags.writeable
     assert x.flags.writeable
 
@@ -384,20 +362,7 @@ def test_few_votes_in_a_large_table_are_never_a_table_and_small_ones_stay():
     assert local.hold_sparse(sp.csr_array(crowd(500))).whole
 
 
-def test_blocks_of_many_voters_hold_votes_of_most():
-    """A pass has sums of all voters for each block: blocks of few votes would cost the square."""
-    n_items, n_voters, rng = 60_000, 30_000, np.random.default_rng(0)
-    voters = rng.integers(n_voters, size=(n_items, 3))
-    table = np.ones(voters.size, dtype=np.int8), voters.ravel(), np.arange(0, voters.size + 1, 3)
-    blocks = local.SparseBlocks(sp.csr_array(table, shape=(n_items, n_voters)))
-    assert len(blocks.blocks) * n_voters <= 0.6 * voters.size
-    assert (
-        sum(len(block.votes.votes) for block in blocks)
-        == np.unique(voters + n_voters * np.arange(n_items)[:, None]).size
-    )
-
-
-def test_a_long_table_becomes_sparse_where_that_is_smaller():
+def test_large_tables_become_sparse_and_stay_so():
     rng = np.random.default_rng(0)
     n = 20_000
     long = {
@@ -412,6 +377,16 @@ def test_a_long_table_becomes_sparse_where_that_is_smaller():
     block = next(b for b in votes.blocks if b.start <= one < b.start + len(b.votes))
     assert local.as_dense(block.votes)[one - block.start, whose] == (
         1 if long["vote"][0] == "yes" else -1
+    )
+    # a pass has sums of all voters for each block: blocks of few votes would cost the square
+    n_items, n_voters, rng = 60_000, 30_000, np.random.default_rng(0)
+    voters = rng.integers(n_voters, size=(n_items, 3))
+    table = np.ones(voters.size, dtype=np.int8), voters.ravel(), np.arange(0, voters.size + 1, 3)
+    blocks = local.SparseBlocks(sp.csr_array(table, shape=(n_items, n_voters)))
+    assert len(blocks.blocks) * n_voters <= 0.6 * voters.size
+    assert (
+        sum(len(block.votes.votes) for block in blocks)
+        == np.unique(voters + n_voters * np.arange(n_items)[:, None]).size
     )
 
 

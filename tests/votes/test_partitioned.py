@@ -38,14 +38,22 @@ def test_only_dask_is_partitioned_and_labels_are_settled_over_all_parts():
     assert repr(votes) == "Votes(4 items x 2 voters, 25.0% abstained)"
 
 
-def test_a_third_label_is_a_third_class_and_an_undeclared_one_is_named_by_its_row():
+def test_partitions_keep_labels_masks_and_classes():
     words = np.array([["no", "yes"], ["no", "yes"], ["no", "maybe"]], dtype=object)
     votes = Votes.of(da.from_array(words, chunks=(2, 1)))
     assert votes.classes == ("maybe", "no", "yes")
     assert np.vstack([part.values for part in votes.parts()]).tolist() == [[2, 3], [2, 3], [2, 1]]
-    words = np.array([["no", "yes"], ["no", "yes"], ["no", "maybe"]], dtype=object)
     with pytest.raises(VotesError, match="3 declared ones in data row 3, column 'v1'"):
         Votes.of(da.from_array(words, chunks=(2, 1)), order=["no", "perhaps", "yes"])
+    table = np.ma.masked_equal(crowd(400), 0)
+    votes = Votes.of(da.from_array(table, chunks=(150, 12)))
+    assert np.array_equal(votes.take_items(np.arange(400)).values, crowd(400))
+    frame = pd.DataFrame(crowd(300), columns=[f"w{s}" for s in range(12)])
+    table = dd.from_pandas(frame, npartitions=3)
+    late = table.map_partitions(lambda part: part[part.index >= 120])
+    votes = Votes.of(late, coding="pm1")
+    assert votes.n_items == 180
+    assert np.array_equal(votes.take_items(np.arange(180)).values, crowd(300)[120:])
 
 
 def test_what_dask_cannot_hold_is_refused_or_must_be_declared():
@@ -62,18 +70,6 @@ def test_what_dask_cannot_hold_is_refused_or_must_be_declared():
         Votes.of(table)
     assert Votes.of(table, coding="pm1").classes == (-1, 1)
     assert Votes.of(table, coding="snorkel").classes == (0, 1)
-
-
-def test_masked_cells_are_abstentions_and_empty_partitions_passed_over():
-    table = np.ma.masked_equal(crowd(400), 0)
-    votes = Votes.of(da.from_array(table, chunks=(150, 12)))
-    assert np.array_equal(votes.take_items(np.arange(400)).values, crowd(400))
-    frame = pd.DataFrame(crowd(300), columns=[f"w{s}" for s in range(12)])
-    table = dd.from_pandas(frame, npartitions=3)
-    late = table.map_partitions(lambda part: part[part.index >= 120])
-    votes = Votes.of(late, coding="pm1")
-    assert votes.n_items == 180
-    assert np.array_equal(votes.take_items(np.arange(180)).values, crowd(300)[120:])
 
 
 @pytest.fixture(scope="module")

@@ -68,7 +68,7 @@ def test_items_may_be_chosen_and_columns_named():
 @pytest.mark.filterwarnings("ignore::unelisa.errors.ExpertsWarning")
 def test_what_is_wrong_with_a_long_table_is_said():
     long = pd.DataFrame({"item": [1, 1, 2, 1], "voter": list("abaa"), "vote": [0, 1, 1, 1]})
-    with pytest.raises(VotesError, match="different votes of one voter on one item: voter 'a'"):
+    with pytest.raises(VotesError, match="different votes of one voter on one item: 'a'"):
         ue.Votes.of(dd.from_pandas(long, npartitions=2))
     kept = ue.Votes.of(dd.from_pandas(long, npartitions=1), duplicates="drop")
     assert kept.vote_counts().sum() == 2

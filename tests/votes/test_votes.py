@@ -69,7 +69,7 @@ def test_sparse_entries_that_are_not_stored_have_abstained(values):
         assert np.array_equal(Votes.of(form(values), coding="pm1").values, values)
 
 
-def test_pandas_extension_types_and_index_names():
+def test_labels_of_any_type_are_those_they_spell():
     frame = pd.DataFrame(
         {
             "a": pd.array([1, 0, None], dtype="Int64"),
@@ -80,6 +80,16 @@ def test_pandas_extension_types_and_index_names():
     votes = Votes.of(frame)
     assert votes.values.tolist() == [[1, 1], [-1, 0], [0, -1]]
     assert votes.items.tolist() == ["p", "q", "r"]
+    plain = pd.DataFrame({"ann": ["yes", "no", None], "bob": ["no", "no", "yes"]})
+    wanted = Votes.of(plain)
+    for table in (
+        plain.astype("category"),
+        pl.from_pandas(plain).with_columns(pl.all().cast(pl.Categorical)),
+        plain.map(str.encode, na_action="ignore"),
+    ):
+        votes = Votes.of(table)
+        assert votes.values.tolist() == wanted.values.tolist()
+        assert votes.classes == ("no", "yes")
 
 
 def test_columns_are_named_or_found():
@@ -97,16 +107,6 @@ def test_columns_are_named_or_found():
     votes = Votes.of(frame)
     assert votes.values.tolist() == [[1, -1], [-1, 0]]
     assert votes.voters.tolist() == ["7", "8"]
-
-
-def test_repeated_and_single_votes_are_pointed_out():
-    frame = pd.DataFrame({"item": [1, 1, 2], "voter": "a", "vote": [1, 1, 0]})
-    with pytest.warns(VotesWarning, match="1 row repeats a vote"):
-        assert Votes.of(frame).values.tolist() == [[1], [-1]]
-    assert Votes.of(frame.assign(vote=["yes", None, "no"])).values.tolist() == [[1], [-1]]
-    votes = Votes.of(np.array([[1, 0], [0, -1], [-1, 0], [0, 1]]), coding="pm1")
-    with pytest.warns(VotesWarning, match="every item has only one vote"):
-        votes.warn_of_idle_voters()
 
 
 @pytest.mark.parametrize("kind", ["string", "object", "category"])
@@ -170,19 +170,6 @@ def test_items_need_names(items, message):
         Votes.of(pa.table({"item": items, "ann": ["yes", "no"], "bob": ["no", "yes"]}))
 
 
-def test_categories_and_bytes_are_the_labels_they_spell():
-    plain = pd.DataFrame({"ann": ["yes", "no", None], "bob": ["no", "no", "yes"]})
-    wanted = Votes.of(plain)
-    for table in (
-        plain.astype("category"),
-        pl.from_pandas(plain).with_columns(pl.all().cast(pl.Categorical)),
-        plain.map(str.encode, na_action="ignore"),
-    ):
-        votes = Votes.of(table)
-        assert votes.values.tolist() == wanted.values.tolist()
-        assert votes.classes == ("no", "yes")
-
-
 @pytest.mark.parametrize("table", [[[-1, 0, 1]], [[0, -1]], [[1, 1]], [["-1", "0", "1"]]])
 def test_what_estimators_are_given_is_read_as_ever_and_the_refusal_says_where_to_declare(table):
     with pytest.raises(AmbiguousVotesError) as plain:
@@ -205,7 +192,7 @@ def test_voters_are_aligned_by_name():
         votes.align(np.array(["z"], dtype=object))
 
 
-def test_idle_voters_are_named():
+def test_idle_voters_and_repeated_votes_are_named():
     votes = Votes.of(np.array([[1, 0, 1, 1], [-1, 0, 1, -1]]), coding="pm1")
     with pytest.warns(VotesWarning) as given_warnings:
         votes.warn_of_idle_voters()
@@ -218,6 +205,13 @@ def test_idle_voters_are_named():
         Votes.of(np.zeros((2, 2)), coding="pm1").warn_of_idle_voters()
     with pytest.warns(VotesWarning, match="only one voter"):
         Votes.of([["a"], ["b"]]).warn_of_idle_voters()
+    frame = pd.DataFrame({"item": [1, 1, 2], "voter": "a", "vote": [1, 1, 0]})
+    with pytest.warns(VotesWarning, match="1 row repeats a vote"):
+        assert Votes.of(frame).values.tolist() == [[1], [-1]]
+    assert Votes.of(frame.assign(vote=["yes", None, "no"])).values.tolist() == [[1], [-1]]
+    votes = Votes.of(np.array([[1, 0], [0, -1], [-1, 0], [0, 1]]), coding="pm1")
+    with pytest.warns(VotesWarning, match="every item has only one vote"):
+        votes.warn_of_idle_voters()
 
 
 def test_counts_constants_parts_labels_and_the_repr():
@@ -302,7 +296,7 @@ def test_two_spellings_of_a_voter_are_named(twin):
         Votes.of(frame).warn_of_idle_voters()
 
 
-def test_more_than_two_classes_are_shown_and_compared():
+def test_classes_are_compared_and_set_against_the_rest():
     votes = Votes.of([["a", "b", None], ["c", "c", None], ["a", "a", "b"], ["a", None, None]])
     assert repr(votes) == "Votes(4 items x 3 voters, 3 classes, 33.3% abstained)"
     counts, met = votes.comparison
@@ -313,9 +307,6 @@ def test_more_than_two_classes_are_shown_and_compared():
     assert votes.discerning().tolist() == [True, True, True]
     with pytest.raises(VotesError, match="two classes are needed here, found 3"):
         _ = votes.sides
-
-
-def test_one_class_is_set_against_the_rest():
     votes = Votes.of([["a", "b"], ["c", None], ["a", "c"]])
     for k, label in enumerate(votes.classes):
         two = votes.one_against_rest(k)

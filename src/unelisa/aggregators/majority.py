@@ -5,10 +5,9 @@ from numpy.typing import NDArray
 
 from unelisa.aggregators.base import Aggregator, Floats
 from unelisa.estimator import Takes
-from unelisa.kernels.tally import tally_agreement, weigh_classes
 from unelisa.schema import stored
 from unelisa.votes import Votes
-from unelisa.votes.ballots import Ballots, list_ballots
+from unelisa.votes.ballots import Ballots, Sums, count_answers, list_ballots, sum_at
 from unelisa.votes.blocks import ItemBlocks
 
 TIED = 1e-12  # margins below are ties, so that rounding, hence the order of the voters, is no side
@@ -82,12 +81,15 @@ def measure_agreement(blocks: ItemBlocks, weights: Floats, n_classes: int = 2) -
 
 
 def _share_run(run: Ballots, weights: Floats, n_classes: int) -> Floats:
-    return weigh_classes((*run[:2], run.votes.view(np.uint8)), weights, n_classes)
+    mass = sum_at(run.items, weights[run.voters], run.n_items)[:, None]
+    return count_answers(run, weights, n_classes) / np.where(mass > 0, mass, 1.0)
 
 
-def _agree_run(run: Ballots, weights: Floats, n_classes: int) -> tuple[Floats, Floats]:
+def _agree_run(run: Ballots, weights: Floats, n_classes: int) -> Sums:
     shares = _share_run(run, weights, n_classes)
-    return tally_agreement((*run[:2], run.votes.view(np.uint8)), shares, len(weights))
+    best = shares >= shares.max(axis=1, keepdims=True) - TIED
+    right = (best / best.sum(axis=1, keepdims=True))[run.items, run.answer(n_classes)]
+    return tuple(sum_at(run.voters, each, len(weights)) for each in (right, np.ones_like(right)))
 
 
 @stored()

@@ -32,7 +32,7 @@ from unelisa.estimator import check_level, check_settings, is_number
 from unelisa.outputs import defuse_cell
 from unelisa.sources.labels import DRAWN
 from unelisa.votes import Votes
-from unelisa.votes.columns import spell_name
+from unelisa.votes.columns import is_missing, spell_name
 
 Floats = NDArray[np.float64]
 Looks = Literal["any", "once"]
@@ -84,7 +84,7 @@ def read_weights(weights: Any, votes: Votes) -> Floats | None:
 def list_by_item(named: dict[str, Any], votes: Votes, whose: str) -> list[Any]:
     """Return the value of each item, or raise `VotesError` where it has none."""
     spelled = [spell_name(item) for item in votes.items.tolist()]
-    if missing := sum(name not in named for name in spelled):
+    if missing := sum(is_missing(named.get(name)) for name in spelled):
         raise VotesError(f"{whose} has no value for {missing:,} of the {len(spelled):,} items")
     return [named[name] for name in spelled]
 

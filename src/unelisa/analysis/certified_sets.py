@@ -181,7 +181,9 @@ def find_reach(evidence: Evidence, asked: Asked, alpha: float) -> float:
     shares = _divide_alpha(sets, asked)
     tried = np.flatnonzero(shares)
     most = np.array([_bound_loss(sets, int(j), asked, shares[j] * alpha) for j in tried])
-    return float(np.min((most - sets.corrected[tried]) / np.maximum(sets.delivered[tried], 1)))
+    left, delivered = most - sets.corrected[tried], sets.delivered[tried]
+    shares = np.full(len(tried), np.inf)
+    return float(np.divide(left, delivered, out=shares, where=delivered > TINY).min())
 
 
 def list_sets(evidence: Evidence) -> Sets:

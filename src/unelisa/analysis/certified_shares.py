@@ -17,7 +17,7 @@ from unelisa.analysis.error_bounds import Draws, bound_strata, bound_wrong
 from unelisa.analysis.rate import read_sample
 from unelisa.errors import ModelError, VotesError
 from unelisa.estimator import check_level
-from unelisa.votes.columns import spell_name
+from unelisa.votes.columns import is_missing, spell_name
 
 LIKELY = 0.1  # share of wrong labels where bounds should soon be narrow; it decides no guarantee
 
@@ -69,8 +69,8 @@ def certify_rates(  # noqa: PLR0913 - a public signature
         raise ModelError("label is not a class of the votes")
     wanted = len(classes) - 1 if label is None else classes.index(spell_name(label))
     truth = number_codes(codes, scored.votes.n_classes)
-    named = spell_keys(groups, "groups")
-    known = np.array([str(named.get(spell_name(x), "")) for x in scored.votes.items.tolist()])
+    named = {k: spell_name(x) for k, x in spell_keys(groups, "groups").items() if not is_missing(x)}
+    known = np.array([named.get(spell_name(x), "") for x in scored.votes.items.tolist()])
     names = sorted(set(known.tolist()) - {""})
     if not names:
         raise VotesError("groups names none of the items of the votes; compare their names")
@@ -142,9 +142,7 @@ def certify_cohort(
     if not strata:
         raise ModelError("there is no flagged patient to certify")
     patients = list(strata)
-    case = {name: charts[name] == 1 for name in patients if name in charts}
-    if any(charts[name] not in (0, 1) for name in case):
-        raise VotesError("labels of charts must be 0 or 1, 1 for a case")
+    case = _find_cases(patients, charts)
     draws = _count_strata(strata, case, error)
     removed = len(case) - sum(case.values())
     left = bound_strata(draws, 1 - confidence) - removed
@@ -171,6 +169,19 @@ def certify_cohort(
         f"confidence the PPV is at least {ppv:.2f}"
     )
     return facts
+
+
+def _find_cases(patients: Sequence[str], charts: Mapping[str, Any]) -> dict[str, bool]:
+    """Return whether the patients with charts are cases."""
+    case = {name: charts[name] == 1 for name in patients if name in charts}
+    if charts and not case:
+        raise VotesError(
+            f"none of the {len(charts):,} charts is of a flagged patient; compare how patients are "
+            "named"
+        )
+    if any(charts[name] not in (0, 1) for name in case):
+        raise VotesError("labels of charts must be 0 or 1, 1 for a case")
+    return case
 
 
 def _count_strata(

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from unelisa.aggregators import Aggregator
 from unelisa.analysis.judged import Judged
 from unelisa.votes import Votes
-from unelisa.votes.ballots import Ballots, list_ballots
+from unelisa.votes.ballots import Ballots, list_ballots, split_answers
 from unelisa.votes.blocks import Block, ItemBlocks, weigh_votes
 
 Floats = NDArray[np.float64]
@@ -31,19 +31,12 @@ def measure_confusions(model: Aggregator, judged: Judged | None) -> tuple[Floats
 
 def tally_confusions(votes: Votes, shares: Floats) -> Floats:
     """Return expected votes [voters, class, said], given each item's share of every class."""
-    ballots, sizes = list_ballots(votes.blocks), (votes.n_voters, votes.n_classes)
-    counts: Floats = ballots.sum(_tally_run, *sizes, per_item=(shares,))[0]
-    return counts
+    ballots = list_ballots(votes.blocks)
+    return ballots.sum(_tally_run, votes.n_voters, per_item=(shares,))[0].transpose(0, 2, 1)
 
 
-def _tally_run(run: Ballots, shares: Floats, n_voters: int, n_classes: int) -> tuple[Floats]:
-    """Return the expected votes of a run of items. A pass."""
-    said = run.votes.view(np.uint8).astype(np.intp) - 1
-    place, items = run.voters * n_classes + said, run.items
-    length = n_voters * n_classes
-    counts = [np.bincount(place, column[items], minlength=length) for column in shares.T]
-    shape = n_classes, n_voters, n_classes
-    return (np.array(counts, dtype=np.float64).reshape(shape).transpose(1, 0, 2),)
+def _tally_run(run: Ballots, shares: Floats, n_voters: int) -> tuple[Floats]:
+    return (split_answers(run, shares, n_voters),)
 
 
 def pool_confusions(tables: Floats, votes: Floats) -> Floats:

@@ -1,7 +1,7 @@
 """Stability of a fit: which experts, edges and weights are found again in resampled items.
 
 By the nonparametric bootstrap (Efron 1979; for networks Epskamp, Borsboom and Fried 2018), on int8
-rows: unweighted agreements are counted in bits, which costs less than item weights.
+rows, which are repeated: their agreements are counted in bits.
 """
 
 import warnings

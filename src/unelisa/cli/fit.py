@@ -47,12 +47,9 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     from unelisa.analysis.stability import bootstrap
     from unelisa.cli import fitting
     from unelisa.report.findings import collect_findings
-    from unelisa.report.page import require_jinja
 
     outputs = fitting.Outputs(out, report, save, run.json, keep_votes)
-    run.check(report, save, tables=(out,), inputs=(*votes, truth, gold))
-    if report is not None:
-        require_jinja()
+    run.check(save, page=report, tables=(out,), inputs=(*votes, truth, gold))
     model = options.build_method(method, seed, jobs, orient, settings or ())
     stated = options.read_stated(prevalence, model)
     fitting.refuse_combinations(model, gold, keep_votes, reading, stability, bool(stated))

@@ -39,7 +39,7 @@ from unelisa.jury.panel import (
 from unelisa.jury.systems import Truth
 from unelisa.outputs import make_plain
 from unelisa.report.findings import collect_findings
-from unelisa.report.page import render_report, require_jinja
+from unelisa.report.page import render_report
 from unelisa.report.wording import (
     count_noun,
     show_difference,
@@ -104,9 +104,7 @@ def jury(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     --labels NO,YES: Your own two labels, the negative one first.
     --order A,B,C: All classes in their order, from the lowest to the highest.
     """
-    run.check(report, tables=(out,), inputs=(*logs, gold))
-    if report is not None:
-        require_jinja()
+    run.check(page=report, tables=(out,), inputs=(*logs, gold))
     coding = options.VotesForm(labels=labels, order=order).choose_coding("auto")
     names = None if judges is None else [name.strip() for name in judges.split(",")]
     columns = dict(item=item, judge=judge, label=label, score=score, system=system)  # noqa: C408

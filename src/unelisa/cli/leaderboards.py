@@ -162,6 +162,7 @@ def describe_scores(found: ScoredPanel) -> dict[str, Any]:
             for row in found.systems
         ],
         "judges": found.judges,
+        "left_out": found.left_out,
         "reliable": not found.reason,
         "reason": found.reason,
     }
@@ -210,7 +211,8 @@ def tell_scores(found: ScoredPanel, cut: float | None) -> list[str]:
     """Return what the means are, and what the panel is worth."""
     judges = len(found.judges)
     values = found.scores.values
-    return [
+    said = f"The scores of {', '.join(found.left_out)} are all equal, and left out."
+    return [said] * bool(found.left_out) + [
         f"{judges} judges, whose precision is that of about {found.effective_judges:.1f} of equal "
         "precision; scores alone do not show errors that judges have in common.",
         f"Scores range from {values.min():g} to {values.max():g}; quality is on the scale of "

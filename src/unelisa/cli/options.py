@@ -160,11 +160,16 @@ class RunForm(NamedTuple):
     def check(
         self,
         *paths: Path | None,
+        page: Path | None = None,
         tables: Sequence[Path | None] = (),
         inputs: Sequence[Path | None] = (),
     ) -> None:
         """Refuse, before any long work, what cannot become an output file: see `check_outputs`."""
-        check_outputs(*paths, tables=tables, json=self.json, inputs=inputs, force=self.force)
+        check_outputs(page, *paths, tables=tables, json=self.json, inputs=inputs, force=self.force)
+        if page is not None:
+            from unelisa.report.page import require_jinja
+
+            require_jinja()
 
     def files(self) -> AbstractContextManager[OutputFiles]:
         """Return the output files, all of which appear or none."""

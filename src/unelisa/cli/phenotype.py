@@ -15,7 +15,6 @@ from unelisa.ehr.omop.cohort import COLUMNS, check_cohort, write_cohort
 from unelisa.ehr.omop.database import is_server, open_database
 from unelisa.errors import ModelError
 from unelisa.report.health import render_phenotype
-from unelisa.report.page import require_jinja
 from unelisa.storage import save as save_model
 
 LONGEST_TABLE = 15
@@ -52,21 +51,20 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
     --cohort cohort.csv: Write the cases as OMOP cohort rows.
     insert --insert-cohort: Insert the cases into the database's cohort table.
     --gold FILE: Table of reviewed charts: person_id and label, for some patients.
-    --reviews FILE: Table of reviews by several readers, such as LLMs: person_id, reviewer, isCase.
+    --reviews FILE: Table of reviews by several readers, such as LLMs: person_id, reviewer, isCase,
+        and drawn, as --charts wrote it.
     --save MODEL: Save the fitted model to a file.
     --model MODEL: Label with a saved model instead of fitting one.
     --charts N 10-: Draw N charts worth reviewing.
     --charts-out charts.csv: Where to write them; fill in the labels (0 or 1) and pass the file as
         --gold.
     --certify charts.csv: Reviewed charts that --charts drew with this --model: without any
-        assumption, at most --error of the cases are none, with 95% confidence.
-    --error 10%: The largest share of the certified cohort that are no cases; 10% is a PPV of 90%.
+        assumption, at most --error of the cohort are not cases, with 95% confidence.
+    --error 10%: The largest share of the certified cohort that are not cases; 10% is a PPV of 90%.
     """
     drawn = None if charts is None else charts_out
     inputs = (config, gold, reviews, model, certify, *list_database(database))
-    run.check(report, save, tables=(out, cohort, drawn), inputs=inputs)
-    if report is not None:
-        require_jinja()
+    run.check(save, page=report, tables=(out, cohort, drawn), inputs=inputs)
     _check_model(model, certify, (gold, reviews, save))
     wanted, limit = read_config(config), options.read_share("--error", error)
     reviewed = None if gold is None else read_charts(gold)
@@ -95,8 +93,8 @@ def phenotype(  # noqa: PLR0913, PLR0917 - a command's parameters are its option
     tell_written(screen, out, report, cohort, drawn, save, run.json)
     sure = "nothing was found that speaks against the phenotype"
     doubt = "this phenotype cannot be relied on, see the warnings"
-    then = "--charts 100 draws charts to review; pass them back with --gold"
-    tell_end(screen, sure if found.model.reliable_ else doubt, "", then if reviewed is None else "")
+    then = _say_next(drawn, model is not None, reviewed is not None or certify is not None)
+    tell_end(screen, sure if found.model.reliable_ else doubt, "", then)
     options.end_strictly(strict, found.model)
 
 
@@ -106,6 +104,13 @@ def _check_model(model: Path | None, certify: Path | None, of_fit: tuple[Path | 
         raise ModelError("--certify needs --model: charts were drawn with a saved model")
     if model is not None and any(path is not None for path in of_fit):
         raise ModelError("--gold, --reviews and --save apply to a fit; omit them with --model")
+
+
+def _say_next(drawn: Path | None, kept: bool, reviewed: bool) -> str:
+    if drawn is not None:
+        way = "--certify" if kept else "--gold"
+        return f"fill in the column label of {drawn.name} (0 or 1), and pass the file as {way}"
+    return "" if reviewed else "--charts 100 draws charts to review; pass them back with --gold"
 
 
 def list_database(database: str) -> list[Path]:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from unelisa.aggregators import LatentIsing
 from unelisa.cli.options import read_number
-from unelisa.errors import ModelError, RecordsError, VotesError
+from unelisa.errors import ModelError, RecordsError, VotesError, VotesWarning, warn_user
 from unelisa.sources.files import TextTable, check_readable, reading
 from unelisa.sources.labels import list_rows, settle_table
 from unelisa.sources.tables import MISSING
+from unelisa.votes.columns import spell_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,12 +45,20 @@ def read_drawn(path: Path) -> dict[str, tuple[int | None, float]]:
     rows = _read_rows(path, ("person_id", "label"), "charts")
     if any(len(row) < 3 for row in rows) or not rows:
         raise RecordsError(f"{path.name} needs the column drawn, which --charts writes")
-    found = {}
-    for person, label, drawn in rows:
+    _refuse_unnamed(rows, path)
+    found: dict[str, tuple[int | None, float]] = {}
+    for number, (person, label, drawn) in enumerate(rows, 2):
         if label not in {"0", "1", "0.0", "1.0"} | MISSING:
             raise RecordsError(f"{path.name} needs labels 0 or 1, 1 for a case")
-        known = None if label in MISSING else int(float(label))
-        found[person] = known, float(read_number(drawn, float))
+        if person in found:
+            raise RecordsError(f"row {number} of {path.name} lists a patient again")
+        share = read_number(drawn, float)
+        if not isinstance(share, float) or not 0 < share <= 1:
+            raise RecordsError(
+                f"the share drawn in row {number} of {path.name} is not a number above 0 and at "
+                "most 1; keep the column as --charts wrote it"
+            )
+        found[person] = None if label in MISSING else int(float(label)), share
     return found
 
 
@@ -61,17 +70,23 @@ def read_reviews(path: Path, charts: Any = None) -> "pd.DataFrame":
     import pandas as pd
 
     read = _read_rows(path, ("person_id", "reviewer", "isCase"), "reviews")
-    said = [(row, WORDS.get(row[2].lower())) for row in read]  # others say that they do not know
-    rows = [(row[0], row[1], word, *row[3:]) for row, word in said if word]
+    _refuse_unnamed(read, path)
+    said = [(row, WORDS.get(spell_name(row[2]).lower())) for row in read]
+    rows = [(row[0], row[1], word, *row[3:]) for row, word in said if word]  # others do not know
     if len({row[:2] for row in rows}) < len(rows):
         raise RecordsError(f"{path.name} lists a patient and reviewer more than once")
     if not rows:
         raise RecordsError(f"{path.name} has no isCase that is yes or no")
-    drawn = {row[0]: read_number(row[3], float) for row in rows if len(row) > 3}
+    if mute := sorted({row[1] for row in read} - {row[1] for row in rows}):
+        names = ", ".join(repr(name[:40]) for name in mute[:3])
+        warn_user(f"{names} of {path.name} never said yes or no in isCase", VotesWarning)
+    drawn = {row[0]: row[3] for row in rows if len(row) > 3}
+    if any(row[3] != drawn[row[0]] for row in rows if len(row) > 3):
+        raise RecordsError(f"{path.name} has two shares drawn for a patient; keep one")
     cells = pd.Series({row[:2]: row[2] for row in rows}, dtype=object)
     known = charts["label"] if hasattr(charts, "columns") else pd.Series(charts, dtype=object)
     votes = cells.unstack()  # persons x reviewers
-    gold = {person: "yes" if label == 1 else "no" for person, label in known.items()}
+    gold = {person: _read_case(label) for person, label in known.items()}
     inside = {person: label for person, label in gold.items() if person in votes.index}
     panel = LatentIsing(random_state=0).fit(votes, inside or None)
     if not panel.reliable_:
@@ -82,12 +97,27 @@ def read_reviews(path: Path, charts: Any = None) -> "pd.DataFrame":
     found = panel.labels(votes).set_index("item")
     wrong = 1 - panel.expected_accuracy_interval_[0]
     table = pd.DataFrame({"label": (found["label"] == "yes").astype(int), "error": wrong})
-    table["drawn"] = [drawn.get(person, 1.0) for person in table.index]
+    table["drawn"] = [read_number(drawn.get(person, "1"), float) for person in table.index]
     if len(known):
-        own = pd.DataFrame({"label": known, "error": 0.0})
+        cases = {person: int(word == "yes") for person, word in gold.items()}
+        own = pd.DataFrame({"label": cases, "error": 0.0})
         own["drawn"] = charts["drawn"] if hasattr(charts, "columns") else 1.0
         table = pd.concat([own, table[~table.index.isin(known.index)]])
     return table
+
+
+def _refuse_unnamed(rows: Sequence[tuple[str, ...]], path: Path) -> None:
+    for number, row in enumerate(rows, 2):
+        if row[0] in MISSING:
+            raise RecordsError(f"row {number} of {path.name} names no patient")
+
+
+def _read_case(label: Any) -> str:
+    """Return whether the label of a chart says yes or no."""
+    word = "no" if label == -1 else WORDS.get(spell_name(label).lower())
+    if word is None:
+        raise RecordsError("charts beside --reviews need labels 0 or 1, 1 for a case")
+    return word
 
 
 def _read_rows(path: Path, columns: Sequence[str], what: str) -> list[tuple[str, ...]]:
@@ -102,6 +132,7 @@ def _read_rows(path: Path, columns: Sequence[str], what: str) -> list[tuple[str,
             if "label" in columns:
                 table = settle_table(table, "person_id", "label")
             more = ["drawn"] if "drawn" in table.header else []
-            return list(list_rows(table, [*columns, *more]))
+            cells = list_rows(table, [*columns, *more])
+            return [(spell_name(person), *others) for person, *others in cells]
     except VotesError as error:
         raise RecordsError(f"{error}; the {what} must be a CSV table") from None

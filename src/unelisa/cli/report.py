@@ -31,11 +31,9 @@ def report(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     from unelisa.analysis.judged import Judged, Reference
     from unelisa.cli.fitting import write_report
     from unelisa.report.findings import collect_findings
-    from unelisa.report.page import require_jinja
     from unelisa.storage import load
 
-    run.check(out, inputs=(model, votes, truth, certificate))
-    require_jinja()
+    run.check(page=out, inputs=(model, votes, truth, certificate))
     fitted = load(model)
     for name, path in (("--truth", truth), ("--certificate", certificate)):
         if path is not None and votes is None:

@@ -39,8 +39,7 @@ from unelisa.ehr.rules.patterns import (
 )
 from unelisa.errors import ModelError, VotesError
 from unelisa.outputs import make_plain
-from unelisa.report.health import render_rules
-from unelisa.report.page import require_jinja
+from unelisa.report.health import render_rules, show_group
 from unelisa.report.wording import count_noun
 from unelisa.sources.files import TextTable, check_readable, measure_text, reading
 
@@ -140,9 +139,7 @@ def rules(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     tables = [Path(one) for one in sources] if pattern_table else []
     inputs = tables or [one for source in sources for one in list_database(source)]
     outputs = out, phevaluator, review, write_patterns
-    run.check(report, tables=outputs, inputs=(config, charts, *inputs))
-    if report is not None:
-        require_jinja()
+    run.check(page=report, tables=outputs, inputs=(config, charts, *inputs))
     if pattern_table:
         found = evaluate_patterns(read_sites(tables), own_accuracies)
         _finish(Outcome(found, {"sites": [path.name for path in tables]}), out, report, run)
@@ -159,6 +156,8 @@ def rules(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     patients = read_patients(sources[0], wanted)
     found = judge_rules(patients, wanted.phenotype, reviewed)
     facts = {"title": wanted.phenotype.title, **describe_overlap(*patients.list_flags())}
+    if facts["rounded"]:  # sizes could be worked out of exact figures
+        found = found.round(2)
     outcome = Outcome(found, facts, patients, reviewed is not None)
     if phevaluator is not None:
         with run.files() as files:
@@ -306,7 +305,7 @@ def _finish(
     if "overlap" in outcome.facts:
         show_overlap(screen, outcome.facts)
     tell_written(screen, out, report, review, run.json)
-    tell_end(screen, *sum_up(rows, outcome))
+    tell_end(screen, *sum_up(rows, outcome, review))
 
 
 def hide_few(facts: dict[str, Any]) -> dict[str, Any]:
@@ -332,7 +331,9 @@ def blank_few(rows: list[dict[str, Any]], facts: dict[str, Any]) -> list[dict[st
     return [row | empty if row["rule"] in few else row for row in rows]
 
 
-def sum_up(rows: Sequence[dict[str, Any]], outcome: Outcome) -> tuple[str, str, str]:
+def sum_up(
+    rows: Sequence[dict[str, Any]], outcome: Outcome, review: Path | None = None
+) -> tuple[str, str, str]:
     """Return how far to trust the figures, no worst voters, and what is next."""
     doubted = len({row["rule"] for row in rows if row["reason"]})
     rules = len({row["rule"] for row in rows})
@@ -341,6 +342,8 @@ def sum_up(rows: Sequence[dict[str, Any]], outcome: Outcome) -> tuple[str, str, 
         trust = f"{doubted} of {count_noun(rules, 'rule')} with a reason against some figures"
     ends = outcome.patients is None or outcome.reviewed
     then = "" if ends else "--review review.csv draws patients to review, for --charts"
+    if review is not None:
+        then = f"fill in the column label of {review.name} (0 or 1), and pass the file as --charts"
     return trust, "", then
 
 
@@ -377,7 +380,7 @@ def show_figures(screen: Console, rows: Sequence[dict[str, Any]], facts: dict[st
 
 def _write(row: dict[str, Any], name: str) -> str:
     value, low, high = (row[name + ending] for ending in ("", "_low", "_high"))
-    return "no estimate" if value is None else f"{value:.0%} ({low:.0%} to {high:.0%})"
+    return "no estimate" if value is None else f"{value:.0%} ({100 * low:.0f}-{high:.0%})"
 
 
 def show_overlap(screen: Console, facts: dict[str, Any]) -> None:
@@ -391,7 +394,7 @@ def show_overlap(screen: Console, facts: dict[str, Any]) -> None:
         ]
         label = Text.assemble(f"({k + 1}) ", printable(name))
         n = facts["flagged"][name]
-        patients = f"<{FEWEST_SHOWN}" if 0 < n < FEWEST_SHOWN else f"{n:,}"
+        patients = f"<{FEWEST_SHOWN}" if 0 < n < FEWEST_SHOWN else show_group(n, facts["patients"])
         rows.append((label, patients, *shares))
     columns = {"patients": ">", **{f"({k + 1})": ">" for k in range(len(names))}}
     title = "Of the patients of one rule, flagged by others"

@@ -10,7 +10,6 @@ from unelisa.cli import options
 from unelisa.cli.files import STDOUT
 from unelisa.cli.screen import busy, make_table, printable, tell_written
 from unelisa.errors import ModelError, warn_if_unreliable
-from unelisa.memory import refuse_beyond
 from unelisa.outputs import make_plain
 from unelisa.report.wording import count_noun
 
@@ -92,22 +91,21 @@ def find_voters(names: Sequence[str], model: "Aggregator", where: str) -> list[A
 def read_costs(path: Path, model: "Aggregator") -> dict[Any, float]:
     """Return the price of a vote by voter, from a file with columns voter and cost."""
     from unelisa.sources.files import TextTable, check_readable, reading
+    from unelisa.sources.labels import list_rows
 
     check_readable(path)
     with reading(path):
         table = TextTable(path, named=_COSTS)
-        refuse_beyond(2 * table.size, path.name)
         if not set(_COSTS) <= set(table.header):
             raise ModelError(f"{path.name} must have columns voter and cost")
-        batches = [[c.to_pylist() for c in batch.columns] for batch in table.batches(_COSTS)]
-    rows = [row for columns in batches for row in zip(*columns, strict=True)]
+        rows = list(list_rows(table, _COSTS))
     prices = []
     for number, (_, cost) in enumerate(rows, 2):
         try:
             prices.append(float(cost))
         except ValueError:
             raise ModelError(f"the cost in row {number} of {path.name} is not a number") from None
-    voters = find_voters([voter.strip() for voter, _ in rows], model, path.name)
+    voters = find_voters([voter for voter, _ in rows], model, path.name)
     return dict(zip(voters, prices, strict=True))
 
 

@@ -16,7 +16,7 @@ STRATA = (0.01, 0.05, 0.2, 0.5, 0.8, 0.95)  # limits of P(case)
 FLAGGED = 0.5  # from this P(case) on patients are labeled as cases
 SHARE_OF_FLAGGED = 0.3  # of the charts, at least: PPV is that of the flagged patients
 FEWEST_OF_STRATUM = 5
-ROUNDED = 1e-4  # difference of shares in a file of charts
+HALF = 0.5  # a chart: difference of numbers drawn that rounded shares in a file may make
 DIGITS = 9
 
 
@@ -98,9 +98,16 @@ def draw_charts(chances: NDArray[np.float64], n: int, rng: np.random.Generator) 
     taken, weights = np.zeros_like(sizes), np.where(flagged, sizes, spread)
     for side, part in ((flagged, ours), (~flagged, n - ours)):
         taken[side] = _allot(part, weights[side], sizes[side])
+    return draw_strata(strata, taken, rng)
+
+
+def draw_strata(
+    strata: NDArray[np.intp], taken: NDArray[np.intp], rng: np.random.Generator
+) -> ChartSample:
+    """Return so many patients of each stratum, drawn at random."""
     pairs = [(np.flatnonzero(strata == k), taken[k]) for k in np.flatnonzero(taken)]
     rows = np.sort(np.concatenate([rng.choice(*pair, replace=False) for pair in pairs]))
-    return ChartSample(rows, (taken / np.maximum(sizes, 1))[strata[rows]])
+    return ChartSample(rows, (taken[strata] / np.bincount(strata)[strata])[rows])
 
 
 def _allot(n: int, weights: Floats, sizes: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -146,9 +153,10 @@ def certify_flagged(
     rows = np.array([place.get(person, -1) for person in charts], dtype=np.intp)
     strata = np.digitize(chances, STRATA)
     drawn = np.bincount(strata[rows], minlength=len(STRATA) + 1)
-    shares = (drawn / np.maximum(np.bincount(strata, minlength=len(drawn)), 1))[strata[rows]]
+    sizes = np.bincount(strata, minlength=len(drawn))[strata[rows]]
     stated = np.array([share for _, share in charts.values()])
-    if (rows < 0).any() or (np.abs(shares - stated) > ROUNDED).any():
+    # to the chart: one that is left out is missed in a stratum of any size
+    if (rows < 0).any() or not (np.abs(stated * sizes - drawn[strata[rows]]) < HALF).all():
         raise VotesError(
             "the charts were drawn with another model or from other records; draw them again with "
             "--charts and this --model, and keep those without a label in the file"

@@ -29,8 +29,8 @@ from unelisa.jury.documents import GZIP, ZIP, Record, is_json, read_archive, rea
 from unelisa.jury.preferences import Preferences
 from unelisa.jury.scores import Scores
 from unelisa.jury.verdicts import Jury, Panel
-from unelisa.memory import limit_memory, refuse_beyond
-from unelisa.sources.arrow import measure_feather, read_feather, refuse_nested
+from unelisa.memory import limit_memory
+from unelisa.sources.arrow import ArrowTable, refuse_nested
 from unelisa.sources.files import TextTable, check_readable, read_beginning, reading, refuse_bomb
 from unelisa.votes.coding import CodingChoice, declare_order
 from unelisa.votes.frames import as_frame
@@ -52,6 +52,7 @@ SOURCES: dict[str, ModuleType] = {
     "prodigy": prodigy,
     "promptfoo": promptfoo,
 }
+_UNIQUE = ("langsmith", "mlflow", "prodigy")  # formats whose items have names of no other item
 # what is read in a folder: one of these kinds
 _FOLDERS = {
     "Arrow": (".arrow", ".feather"),
@@ -122,7 +123,7 @@ def read_logs(paths: Any, **options: Unpack[Options]) -> Logs:
     with limit_memory(options.get("memory")):
         for name, records in _list_inputs(paths, named):
             sources.append(_collect(panel, records, name, source))
-    panel.tell_failures()
+    panel.tell_doubts(shared="item" not in named)
     coding = declare_order(options.get("coding", "auto"), options.get("order"))
     return Logs(panel, ", ".join(sorted(set(sources))), coding)
 
@@ -306,6 +307,7 @@ def _collect(panel: Panel, records: Iterator[Record], name: str, source: str | N
     if first is None:
         raise VotesError(f"{name} holds no records")
     chosen = source or find_source(first, name)
+    panel.open_file("" if chosen in _UNIQUE else name)
     try:
         for entry in SOURCES[chosen].read(chain([first], counted)):
             panel.add(entry)
@@ -338,12 +340,10 @@ def _read_rows(path: Path, start: bytes, named: Columns) -> Iterator[Record]:
     with reading(path):
         if start.startswith(PARQUET):
             yield from _read_parquet(path, named)
-        elif start.startswith((FEATHER, STREAM)):
-            yield from _read_arrow(path, named)
-        else:
-            table = TextTable(path)
-            for batch in table.batches(_choose_columns(table.header, path.name, named)):
-                yield from batch.to_pylist()
+            return
+        table = (ArrowTable if start.startswith((FEATHER, STREAM)) else TextTable)(path)
+        for batch in table.batches(_choose_columns(table.header, path.name, named)):
+            yield from batch.to_pylist()
 
 
 def _choose_columns(names: Sequence[str], file: str, named: Columns) -> list[str]:
@@ -392,15 +392,6 @@ def _read_parquet(path: Path, named: Columns) -> Iterator[Record]:
         for batch in file.iter_batches(ROWS, columns=names, use_threads=False):
             batch.validate(full=True)
             yield from batch.to_pylist()
-
-
-def _read_arrow(path: Path, named: Columns) -> Iterator[Record]:
-    _, unpacked, columns = measure_feather(path)
-    refuse_bomb(path.name, path.stat().st_size, unpacked)
-    refuse_beyond(2 * unpacked, path.name)
-    table = read_feather(path).select(_choose_columns(columns, path.name, named))
-    for batch in table.to_batches(ROWS):
-        yield from batch.to_pylist()
 
 
 def _take_parts(field: Any) -> Any:

@@ -28,7 +28,8 @@ _LOCAL = struct.Struct("<26xHH")  # a member's own header: lengths of its name a
 _HEADER, _START, _SUMMARIES = "header.json", "_journal/start.json", "summaries.json"
 _SAMPLE = re.compile(r"samples/([^/]*?)(\.json|/sample\.json)")  # the second form is in chunks
 _JOURNAL = re.compile(r"_journal/summaries/\d+\.json")
-_EDITED = b'"provenance"'  # summaries leave out what a person edited
+# summaries leave out what a person edited, or invalidated
+_EDITED = re.compile(rb'"provenance"|"invalidation":\s*\{')
 _REMOVED = "Key removed"  # what summaries say in place of a large part
 _BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RuntimeError)
 
@@ -260,7 +261,9 @@ class _Members:
         if name is None:
             return summary
         content = self._unpack(name)
-        if _EDITED in content or any(map(_lacks_panel, (summary.get("scores") or {}).values())):
+        if _EDITED.search(content) or any(
+            map(_lacks_panel, (summary.get("scores") or {}).values())
+        ):
             return self._parse(name, content)
         return summary
 

@@ -14,6 +14,11 @@ _WORDS = {
     **dict.fromkeys((FAIL, "failed", "incorrect", "false"), FAIL),
     PARTIAL: PARTIAL,
 }
+# beside pass and fail no verdicts, the first ones beside any labels
+_UNREADABLE = frozenset(
+    ("n/a", "__invalid__", "$error$", "parse_error", "parse error", "parsing error", "unparseable")
+)
+_NOTHING = _UNREADABLE | {"error", "invalid", "unknown", "none", "timeout", "skipped", "abstain"}
 _LETTERS = {"C": PASS, "I": FAIL, "P": PARTIAL, "N": None}  # N: no answer
 HALF = 0.5  # the score of a partial pass, as Inspect counts it
 MOST_GRADES = 11  # distinct scores that are read as ordered classes, such as 0 to 10
@@ -179,7 +184,7 @@ def _name_scores(
     if coding != "auto":
         return Named(labels, coding)
     whole = all((2 * number).is_integer() for number in numbers) and 1 < numbers[-1] <= HIGHEST
-    if not whole or len(numbers) > MOST_GRADES or find_mixed(ranges):
+    if not whole or not 1 < len(numbers) <= MOST_GRADES or find_mixed(ranges):
         raise VotesError(
             f"the marks are scores on a scale, seen from {numbers[0]:g} to {numbers[-1]:g}, and "
             "not votes; read them with read_scores, or declare the lowest score that passes",
@@ -219,27 +224,43 @@ def find_mixed(ranges: Mapping[str, Range]) -> tuple[str, str] | None:
     return (narrow, wide) if apart else None
 
 
+def _set_aside(found: list[Any]) -> tuple[list[Any], str]:
+    """Return grades without the words for no verdict, and a sentence on these."""
+    words = {grade for grade in found if isinstance(grade, str)}
+    aside = {word for word in words if word.casefold() in _NOTHING}
+    if not all(_name_word(word) for word in words - aside) or words == aside:
+        aside = {word for word in aside if word.casefold() in _UNREADABLE}
+    listed = ", ".join(sorted(aside))
+    note = f"marks {listed} are read as no verdict" if aside else ""
+    return [None if grade in aside else grade for grade in found], note
+
+
 def _name_labels(found: list[Any], coding: CodingChoice) -> Named:
+    found, note = _set_aside(found) if coding == "auto" else (found, "")
     given = [grade for grade in found if grade is not None]
     if len(set(map(str, given))) > MAX_CLASSES:
         raise VotesError(
             f"the marks hold more than {MAX_CLASSES} labels, so they are free text; a verdict is "
             "one of a few labels"
         )
+    if coding == "auto" and set(given) == {"C", "I"}:
+        raise VotesError(
+            "all marks are C or I, in Inspect correct and incorrect; declare the labels",
+            Hint("labels", ("I", "C")),
+        )
     words = [_name_word(grade) for grade in found]
     if coding == "auto" and all(
         word for word, one in zip(words, found, strict=True) if one is not None
     ):
         if PARTIAL in words:
-            return Named(words, Declared((FAIL, PARTIAL, PASS), ordered=True))
-        return Named(words, (FAIL, PASS))
+            return Named(words, Declared((FAIL, PARTIAL, PASS), ordered=True), note)
+        return Named(words, (FAIL, PASS), note)
     if any(isinstance(grade, bool) for grade in given):
         if all(isinstance(grade, bool) for grade in given):
             raise VotesError("every mark is pass or fail, so the labels need no declaration")
         raise VotesError(
             "some marks are pass or fail and others are labels of their own; read them separately"
         )
-    note = ""
     if coding == "auto" and len(set(given)) > 2 and set(given) <= _SCHOOL:
         note = "A, B, C, ... are read as classes without order; if A is the best, declare the order"
     return Named([None if grade is None else str(grade) for grade in found], coding, note)

@@ -14,6 +14,8 @@ _LETTERS = frozenset("CIPN")
 # why a score is missing although the scorer worked: the model under test gave nothing to score
 _NOTHING = frozenset(("refusal", "no_response", "invalid_response_format"))
 _UNEDITED = "UNCHANGED"
+# of a sample whose scores do not count
+_LOST = {"error": "the sample has an error", "invalidation": "the sample was invalidated"}
 _GRADED, _ROLE = "model_graded", "grader"  # scorers that use the models of a role, and which
 _DIGEST = 8  # characters
 _COMPARED = 200  # characters of a sample's input that distinguish two data sets
@@ -27,12 +29,13 @@ def fits(record: Record) -> bool:
 
 def read(records: Iterable[Record]) -> Iterator[Verdict]:
     """Yield the verdicts of logs or of rows."""
+    known: dict[str, dict[str, list[str]]] = {}  # by log: one of an archive is read in parts
     for record in records:
         if "samples" not in record:
             yield from _read_row(record)
             continue
         about = take_object(record, "eval")
-        panels = _list_panels(about)
+        panels = known.setdefault(str(about.get("eval_id")), _list_panels(about))
         for sample in take_objects(record, "samples"):
             yield from _read_sample(sample, about, panels)
 
@@ -67,13 +70,14 @@ def _read_sample(sample: Record, about: Record, panels: dict[str, list[str]]) ->
     repeat = sample.get("uuid") or f"{about.get('eval_id')} {sample.get('epoch')}"
     base = Verdict(item, None, None, about.get("model"), None, task, repeat, content)
     scores = take_object(sample, "scores")
-    if sample.get("error"):
+    why = [reason for key, reason in _LOST.items() if sample.get(key)]
+    if why:
         names = list(scores) or [str(one.get("name")) for one in take_objects(about, "scorers")]
         for judge in (one for name in names for one in panels.get(name) or [name]):
-            yield base._replace(judge=judge, mark=Failed("the sample has an error"))
+            yield base._replace(judge=judge, mark=Failed(why[0]))
         return
     for name in scores:
-        yield from _read_score(name, take_object(scores, name), panels.get(name, []), base)
+        yield from _read_score(name, take_object(scores, name), panels, base)
 
 
 def _list_panels(about: Record) -> dict[str, list[str]]:
@@ -104,26 +108,39 @@ def _name_members(scorer: str, parts: list[Any]) -> list[str]:
     return names
 
 
-def _read_score(name: str, score: Record, panel: list[str], base: Verdict) -> Iterator[Verdict]:
+def _read_score(
+    name: str, score: Record, panels: dict[str, list[str]], base: Verdict
+) -> Iterator[Verdict]:
     """Yield what a scorer says; of a panel every judge, and what a person edited as gold."""
     about, value = score.get("metadata"), score.get("value")
     about = about if isinstance(about, dict) else {}
     edits = take_objects(score, "history")
-    if any(edit.get("provenance") for edit in edits):
-        changed = [edit.get("value") for edit in edits if edit.get("value") != _UNEDITED]
-        value = changed[0] if changed else value
-        if len(changed) > 1 and not isinstance(changed[-1], dict | list):
-            yield from _read_value(None, changed[-1], base)
+    changed = [edit for edit in edits if edit.get("value") != _UNEDITED]
+    if changed and any(edit.get("provenance") for edit in edits):
+        value, last = changed[0].get("value"), changed[-1]
+        if last.get("provenance") and not isinstance(last.get("value"), dict | list):
+            yield from _read_value(None, last.get("value"), base._replace(corrected=name))
+        if changed[0].get("provenance"):  # a person gave the score, and no scorer
+            return
     votes = take_object(about, "panel").get("votes")
     given = votes if isinstance(votes, list) else value
-    if not isinstance(given, list) or (given is value and not given):
-        reason = score.get("reason") or about.get("unscored_reason")
-        missing = isinstance(value, float) and value != value  # noqa: PLR0124 - NaN
-        if missing and reason not in _NOTHING:  # a grader failed that had something to score
-            value = Failed(str(reason or "the grader failed").replace("_", " "))
-        yield from _read_value(name, value, base)
+    if given == [] and given is votes:
+        value = Failed("the panel has no votes")
+    elif isinstance(given, list) and given:
+        yield from _read_votes(name, given, panels, base)
         return
-    names = panel or _name_members(name, [None] * len(given))
+    reason = score.get("reason") or about.get("unscored_reason")
+    missing = isinstance(value, float) and value != value  # noqa: PLR0124 - NaN
+    if missing and reason not in _NOTHING:  # a grader failed that had something to score
+        value = Failed(str(reason or "the grader failed").replace("_", " "))
+    yield from _read_value(name, value, base)
+
+
+def _read_votes(
+    name: str, given: list[Any], panels: dict[str, list[str]], base: Verdict
+) -> Iterator[Verdict]:
+    """Yield the votes of a panel, whose first list tells how many judges it has."""
+    names = panels.setdefault(name, _name_members(name, [None] * len(given)))
     if len(names) != len(given):  # `collect` drops what failed, so nobody's vote is known
         given = [Failed("a judge of the panel failed")] * len(names)
     for judge, vote in zip(names, given, strict=True):

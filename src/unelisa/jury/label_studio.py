@@ -1,6 +1,7 @@
 """Label Studio: exported tasks, JSON or JSON-MIN; people and models vote, ground truth is gold."""
 
 from collections.abc import Iterable, Iterator
+from itertools import compress
 from typing import Any
 
 from unelisa.jury.documents import Record, require, take_first, take_object, take_objects
@@ -10,7 +11,11 @@ from unelisa.jury.verdicts import Verdict
 # the value of a choice, of stars, of a number, of a pair, of a tree of labels
 _ANSWERS = ("choices", "rating", "number", "selected", "taxonomy")
 _MINIMAL, _ANNOTATOR, _PERSON = ("annotator", "annotation_id"), ("completed_by",), ("email", "id")
-ACCEPTED = Failed("a prediction was accepted")
+# what an annotation may begin as, and why it is no second opinion if it was left so
+_COPIED = {
+    "prediction": Failed("a prediction was accepted"),
+    "annotation": Failed("an annotation was copied"),
+}
 
 
 def fits(record: Record) -> bool:
@@ -28,22 +33,24 @@ def read(records: Iterable[Record]) -> Iterator[Verdict]:
 def _read_task(task: Record) -> Iterator[Verdict]:
     item, system = require(task, ("id", "inner_id")), take_object(task, "data").get("system")
     project = task.get("project")
-    predictions = {}
-    for prediction in take_objects(task, "predictions"):
+    parts = {one: take_objects(task, f"{one}s") for one in _COPIED}
+    known = [(one, part) for one in parts for part in parts[one] if part.get("id") is not None]
+    earlier = {(one, str(part["id"])): _read_answers(part) for one, part in known}
+    for prediction in parts["prediction"]:
         model = prediction.get("model_version") or "prediction"
-        predictions[str(prediction.get("id"))] = answers = _read_answers(prediction)
-        for question, mark in answers.items():
+        for question, mark in _read_answers(prediction).items():
             yield Verdict(item, model, mark, system, question, project)
-    for annotation in take_objects(task, "annotations"):
+    for annotation in parts["annotation"]:
         gold = annotation.get("ground_truth") is True
         person = annotation.get("completed_by")  # a number, or an object with it or an address
         named, keys = (person, _PERSON) if isinstance(person, dict) else (annotation, _ANNOTATOR)
         judge = require(named, keys) if not gold else None
         given = {} if annotation.get("was_cancelled") else _read_answers(annotation)
-        accepted = {} if gold else predictions.get(str(annotation.get("parent_prediction")), {})
         for question, mark in (given or {None: None}).items():
-            same = question in accepted and accepted[question] == mark
-            yield Verdict(item, judge, ACCEPTED if same else mark, system, question, project)
+            begun = (earlier.get((x, str(annotation.get(f"parent_{x}"))), {}) for x in _COPIED)
+            copied = [x.get(question, ()) == mark and not gold for x in begun]
+            said = next(compress(_COPIED.values(), copied), mark)
+            yield Verdict(item, judge, said, system, question, project)
 
 
 def _read_minimal(record: Record) -> Iterator[Verdict]:

@@ -36,7 +36,7 @@ def read(records: Iterable[Record]) -> Iterator[Entry]:
         if isinstance(correction, dict):
             correction = take_first(correction, (*_MARKS, "label"))
         if correction is not None:
-            yield Verdict(item, None, correction, *place)
+            yield Verdict(item, None, correction, *place, corrected=_name_judge(record))
     for (_, judge), group in compared.items():
         yield from _compare(judge, group, _is_person(group[0]))
 

@@ -16,12 +16,16 @@ _LABELS = (*VOTE_NAMES, "verdict", "judgment", "labels")
 _MARKS = ("label", "verdict", "judgment", "labels")  # not an answer, which may be what is judged
 _SCORES = ("score", "rating", "ratings")
 _SYSTEMS = ("system", "system_under_test", "candidate")
-_QUESTIONS = ("criterion", "dimension", "question_name")
-_TASKS = ("dataset", "suite", "task_name")
+_QUESTIONS = ("criterion", "dimension", "question_name", "metric", "aspect")
+_TASKS = ("dataset", "suite", "task_name", "benchmark", "task")  # unless the items are tasks
+_REPEATS, _DIGITS = ("epoch", "repeat"), 3  # of a repeat; longer ones are times
+_MODEL = "model"  # of a judge, or the system
 _GOLD = ("gold", "truth", "ground_truth", "gold_label")
-_KINDS = (_ITEMS, _JUDGES, (*_LABELS, *_SCORES), _SYSTEMS, _GOLD, _QUESTIONS, _TASKS)
-_WRITTEN = ("item", "judge", "label", "system", "gold", "criterion", "dataset")  # where renamed
-COLUMNS = frozenset(name for names in _KINDS for name in names)
+_MARKED = (*_LABELS, *_SCORES)
+_KINDS = (_ITEMS, _JUDGES, _MARKED, _SYSTEMS, _GOLD, _QUESTIONS, _TASKS, _REPEATS)
+# where renamed
+_WRITTEN = ("item", "judge", "label", "system", "gold", "criterion", "dataset", "epoch")
+COLUMNS = frozenset((_MODEL, *(name for names in _KINDS for name in names)))
 
 
 def fits(record: Record) -> bool:
@@ -31,17 +35,26 @@ def fits(record: Record) -> bool:
 
 def read(records: Iterable[Record]) -> Iterator[Verdict]:
     """Yield the verdicts, and the gold label where a record repeats it."""
+    models: dict[str, Any] = {}
     for record in records:
         keys = _find_keys(tuple(record))
         _refuse_two(tuple(record))
-        item, judge, mark, system, gold, question, task = (
+        item, judge, mark, system, gold, question, task, repeat = (
             None if key is None else record[key] for key in keys
         )
+        repeat = str(repeat).removesuffix(".0")
+        repeat = repeat if repeat.isdigit() and len(repeat) <= _DIGITS else None
+        model = None if keys[3] else record.get(_MODEL)
+        if model is not None and models.setdefault(str(judge), model) != model:
+            raise VotesError(
+                "one judge judged answers of several models; say whether they are the systems",
+                Hint("system", _MODEL),
+            )
         asked = None if question is None else str(question)
         for one, said in _pair(judge, mark):
-            yield Verdict(item, "" if one is None else one, said, system, asked, task)
+            yield Verdict(item, "" if one is None else one, said, system, asked, task, repeat)
         if gold is not None:
-            yield Verdict(item, None, gold, system, asked, task)
+            yield Verdict(item, None, gold, system, asked, task, repeat)
 
 
 def choose_fields(keys: tuple[str, ...], named: Mapping[str, str]) -> dict[str, str]:
@@ -70,19 +83,22 @@ def _find_keys(
     keys: tuple[str, ...], kinds: tuple[tuple[str, ...], ...] = _KINDS
 ) -> tuple[str | None, ...]:
     written = {key.lower(): key for key in keys}
-    return tuple(
-        next((written[name] for name in names if name in written), None) for names in kinds
-    )
+    found: list[str | None] = []
+    for names in kinds:
+        present = (written[name] for name in names if name in written)
+        found.append(next((name for name in present if name not in found[:1]), None))
+    return tuple(found)
 
 
 def _refuse_two(keys: tuple[str, ...]) -> None:
     """Raise `VotesError` if a record has two marks, such as a label and a score, or two items."""
     mark = _find_keys(keys)[2]
     found = [mark, *(key for key in keys if key != mark and key.lower() in (*_MARKS, *_SCORES))]
-    if len(found) > 1 and str(mark).lower() in _LABELS:
+    if len(found) > 1 and mark is not None:
+        kind = "label" if mark.lower() in _LABELS else "score"
         raise VotesError(
             f"the records have both {found[0]!r} and {found[1]!r}; choose one of them",
-            *(Hint("label", name) for name in found[:2]),
+            *(Hint(kind, str(name)) for name in found[:2]),
         )
     written = Counter(key.lower() for key in keys)
     twins = [key for key in keys if written[key.lower()] > 1 and key.lower() in COLUMNS]

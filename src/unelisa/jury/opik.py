@@ -12,11 +12,17 @@ from unelisa.jury.documents import (
     take_objects,
 )
 from unelisa.jury.grades import Failed
-from unelisa.jury.verdicts import Verdict
+from unelisa.jury.verdicts import Check, Entry, Verdict
 
 _ITEMS = ("dataset_item_id", "trace_id", "id", "item")
 _SYSTEMS = ("experiment_name", "experiment_id")
 _SCORES = ("feedback_scores", "score_results")
+# metrics that compute, by their usual names; those of models are judges
+_CODE = frozenset(
+    f"{name}_metric"
+    for name in ("equals", "contains", "regex", "is_json", "levenshtein_ratio", "sentence_bleu",
+                 "corpus_bleu", "rouge")
+)  # fmt: skip
 
 
 def fits(record: Record) -> bool:
@@ -32,7 +38,7 @@ def _list_jury(score: Record) -> Any:
     return about.get("judge_scores") if isinstance(about, dict) else None
 
 
-def read(records: Iterable[Record]) -> Iterator[Verdict]:
+def read(records: Iterable[Record]) -> Iterator[Entry]:
     """Yield the verdicts of traces, test results or scores."""
     for record in records:
         listed = "test_results" in record
@@ -40,7 +46,7 @@ def read(records: Iterable[Record]) -> Iterator[Verdict]:
             yield from _read_result(result, record)
 
 
-def _read_result(record: Record, whole: Record) -> Iterator[Verdict]:
+def _read_result(record: Record, whole: Record) -> Iterator[Entry]:
     trace = take_object(record, "trace") or record
     case = take_object(trace, "test_case") or trace
     item = require(case, _ITEMS)
@@ -50,7 +56,8 @@ def _read_result(record: Record, whole: Record) -> Iterator[Verdict]:
     listed = [score for key in _SCORES for score in take_objects(trace, key)]
     for score in listed if listed or not _list_jury(trace) else [trace]:
         for judge, mark in _read_score(score):
-            yield Verdict(item, judge, mark, system, None, task, repeat)
+            known = Verdict(item, judge, mark, system, None, task, repeat)
+            yield Check(str(judge), mark) if str(judge) in _CODE else known
 
 
 def _read_score(score: Record) -> Iterator[tuple[Any, Any]]:

@@ -1,7 +1,7 @@
 """Pairs of answers: which one a judge prefers, as in MT-bench, Chatbot Arena and AlpacaEval."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from unelisa.errors import VotesError
@@ -19,7 +19,7 @@ _ANSWERS = (*_TEXTS, ("conversation_a", "conversation_b"))  # in tables texts on
 _SIDES = {
     **dict.fromkeys(("a", "first", "left", "1", "[[a]]", "model_a", "model_1"), "first"),
     **dict.fromkeys(("b", "second", "right", "2", "[[b]]", "model_b", "model_2"), "second"),
-    **dict.fromkeys(("tie", "c", "[[c]]", "both", "tie (bothbad)", "tie (both bad)", "0"), "tie"),
+    **dict.fromkeys(("tie", "c", "[[c]]", "both", "tie (bothbad)", "tie (both bad)"), "tie"),
 }
 _PEOPLE = re.compile(
     r"(expert|author|human)(_|\b)", re.IGNORECASE
@@ -53,13 +53,7 @@ def read(records: Iterable[Record]) -> Iterator[Preference]:
         if not games:
             rated = "winner" not in record and "preference" in record
             given = record["preference"] if rated else require(record, ("winner",))
-            if rated:  # AlpacaEval's, from 1 (the first) to 2 (the second)
-                number = isinstance(given, int | float) and given == given  # noqa: PLR0124 - NaN
-                tied = given in (0, 1.5)
-                given = (
-                    "tie" if tied else ("first" if given < 1.5 else "second") if number else None
-                )
-            games = [(given, False)]
+            games = [(_read_preference(given) if rated else given, False)]
         for said, turned in games:
             winner = _read_winner(said, names)
             if turned:
@@ -67,6 +61,29 @@ def read(records: Iterable[Record]) -> Iterator[Preference]:
             shown = (names[1], names[0]) if turned else names
             lengths, human = _measure(record, turned), bool(_PEOPLE.match(str(judge)))
             yield Preference(item, judge, *shown, winner, lengths, human)
+
+
+def prefer_one(
+    item: Any, judge: Any, answers: Sequence[tuple[Any, bool]], task: Any = None
+) -> Iterator[Preference]:
+    """Yield that the answer that was selected is preferred to the others, in their order."""
+    best = [k for k, (_, selected) in enumerate(answers) if selected]
+    for k, (system, _) in enumerate(answers):
+        if len(best) == 1 and k != best[0]:
+            sides = (system, answers[best[0]][0], "second")
+            first, second, winner = sides if k < best[0] else (sides[1], sides[0], "first")
+            yield Preference(item, judge, first, second, winner, task=task)
+
+
+def _read_preference(given: Any) -> Any:
+    """Return the side of AlpacaEval's number, from 1 (the first) to 2 (the second); 0 is a tie."""
+    if not isinstance(given, int | float):
+        return given
+    if given != given:  # noqa: PLR0124 - NaN
+        return None
+    if given != 0 and not 1 <= given <= 2:
+        raise VotesError("'preference' must be from 1, the first, to 2, the second, or 0 for a tie")
+    return "tie" if given in (0, 1.5) else "first" if given < 1.5 else "second"
 
 
 def _name_item(record: Record) -> Any:

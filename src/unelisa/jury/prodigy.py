@@ -12,7 +12,8 @@ from unelisa.errors import VotesError
 from unelisa.jury.documents import Record, require, take_list, take_object, take_objects
 from unelisa.jury.grades import Choices
 from unelisa.jury.inspect_logs import digest
-from unelisa.jury.verdicts import Entry, Preference, Verdict, prefer_one
+from unelisa.jury.pairs import prefer_one
+from unelisa.jury.verdicts import Entry, Preference, Verdict
 
 _ANSWERS = {"accept": True, "reject": False, "ignore": None}
 _INPUT, _TASK = "_input_hash", "_task_hash"

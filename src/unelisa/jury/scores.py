@@ -4,8 +4,9 @@ Judge j gives answer i of system g the score::
 
     y_ij = m_j + s_j q_i + e_ij,   q_i ~ N(mu_g, tau^2),   e_ij ~ N(0, sigma_j^2)
 
-The quality q is on the scale of the average judge: s_j is 1 and m_j 0 on average. EM finds the
-parameters. Given the judges, the unbiased estimate of one answer and its weight are::
+The quality q is on the scale of the average judge: s_j is 1 and m_j 0 on average over all scores.
+A judge whose scores are all equal is left out. EM finds the parameters. Given the judges, the
+unbiased estimate of one answer and its weight are::
 
     u_i = sum_j (s_j / sigma_j^2) (y_ij - m_j) / I_i,   I_i = sum_j s_j^2 / sigma_j^2,
     w_i = 1 / (tau^2 + 1 / I_i)
@@ -62,15 +63,21 @@ class Scores:
         keys, judges, rows, columns, values = panel.list_scores()
         systems = sorted({key.system for key in keys})
         questions = {key.question: k for k, key in enumerate(keys)}
-        return cls(
-            panel.name_items(),
-            judges,
-            systems,
-            np.array([systems.index(key.system) for key in keys], dtype=np.intp),
-            np.array([questions[key.question] for key in keys], dtype=np.intp),
-            rows.astype(np.intp),
-            columns.astype(np.intp),
-            values,
+        system = np.array([systems.index(key.system) for key in keys], dtype=np.intp)
+        question = np.array([questions[key.question] for key in keys], dtype=np.intp)
+        found = cls(panel.name_items(), judges, systems, system, question, rows, columns, values)
+        return found.take(np.ones(len(rows), dtype=np.bool_))
+
+    def take(self, kept: NDArray[np.bool_]) -> "Scores":
+        """Return some scores, with the answers, judges and systems that they are about."""
+        answers, rows = np.unique(self.rows[kept], return_inverse=True)
+        judges, columns = np.unique(self.columns[kept], return_inverse=True)
+        systems, system = np.unique(self.system[answers], return_inverse=True)
+        return Scores(
+            [self.items[i] for i in answers],
+            [self.judges[j] for j in judges],
+            [self.systems[g] for g in systems],
+            *(system, self.question[answers], rows, columns, self.values[kept]),
         )
 
 
@@ -89,6 +96,7 @@ class ScoredPanel:
     error: Floats  # its standard deviation
     scores: Scores
     reason: str
+    left_out: list[str]  # judges whose scores are all equal
 
     def pass_rates(self, cut: float) -> dict[str, Estimate]:
         """Return the share of each system's answers whose quality is at least `cut`.
@@ -121,12 +129,16 @@ def fit_scores(scores: Scores) -> ScoredPanel:
     >>> [round(judge["noise"]) for judge in found.judges], found.systems[0].system
     ([2, 2, 2], 'b')
     """
+    ranges = scores.ranges
+    constant = [name for name in scores.judges if ranges[name].low == ranges[name].high]
+    if 0 < len(constant) < len(scores.judges):
+        scores = scores.take(~np.isin(np.array(scores.judges)[scores.columns], constant))
     n, p = len(scores.items), len(scores.judges)
-    if p < LEAST_JUDGES or n < LEAST_ITEMS:
+    if p < LEAST_JUDGES or n < LEAST_ITEMS or len(constant) == p:
         raise VotesError(
-            f"scores of {p} judge{'s' * (p != 1)} on {n} answer{'s' * (n != 1)} are too few for "
-            f"means; at least {LEAST_JUDGES} judges and {LEAST_ITEMS} answers are needed, or the "
-            "lowest score that passes",
+            f"scores of {p} judge{'s' * (p != 1)} on {n} answer{'s' * (n != 1)} are too few or "
+            f"too alike for means; {LEAST_JUDGES} judges and {LEAST_ITEMS} answers are needed at "
+            "least, or the lowest score that passes",
             Hint("cut", suggest_cut(scores.values.tolist())),
         )
     state = _State.start(scores)
@@ -137,7 +149,7 @@ def fit_scores(scores: Scores) -> ScoredPanel:
         state = new
         if change < SETTLED:
             break
-    return _describe(scores, state)
+    return _describe(scores, state, constant)
 
 
 class _State(NamedTuple):
@@ -157,7 +169,7 @@ class _State(NamedTuple):
         own = np.bincount(scores.columns, y, p) / counts
         variances = np.bincount(scores.columns, (y - own[scores.columns]) ** 2, p) / counts
         scale = np.sqrt(np.maximum(variances, 1e-12))
-        center, unit = float(own.mean()), float(scale.mean())
+        center, unit = (float(counts @ x) / len(y) for x in (own, scale))
         scale /= unit
         means = np.full(len(scores.systems), center)
         spread = max(unit**2 / 2, 1e-12)
@@ -193,15 +205,15 @@ class _State(NamedTuple):
         sizes = np.maximum(np.bincount(scores.system, minlength=len(self.means)), 1)
         means = np.bincount(scores.system, mean, len(self.means)) / sizes
         spread = float(np.mean((mean - means[scores.system]) ** 2 + variance))
-        unit = float(scale.mean()) if scale.mean() > 1e-6 else 1.0
-        shift = float(location.mean())  # q' = unit q + shift
+        unit, shift = (float(count @ x) / len(j) for x in (scale, location))  # q' = unit q + shift
+        unit = unit if unit > 1e-6 else 1.0
         location = location - scale / unit * shift
         return _State(
             location, scale / unit, noise, means * unit + shift, max(spread * unit**2, 1e-12)
         )
 
 
-def _describe(scores: Scores, state: _State) -> ScoredPanel:
+def _describe(scores: Scores, state: _State, constant: list[str]) -> ScoredPanel:
     quality, variance = state.expect(scores)
     sums, information = state.gather(scores)
     heard = information > 0
@@ -218,7 +230,8 @@ def _describe(scores: Scores, state: _State) -> ScoredPanel:
     precision = state.scale**2 / state.noise
     effective = float(precision.sum() ** 2 / (precision**2).sum())
     reason = _find_reason(scores, judges)
-    return ScoredPanel(judges, systems, effective, quality, np.sqrt(variance), scores, reason)
+    error = np.sqrt(variance)
+    return ScoredPanel(judges, systems, effective, quality, error, scores, reason, constant)
 
 
 def _list_judges(scores: Scores, state: _State) -> list[dict[str, Any]]:

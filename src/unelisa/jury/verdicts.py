@@ -3,7 +3,7 @@
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -11,15 +11,27 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unelisa.errors import Hint, VotesError, VotesWarning, warn_user
-from unelisa.jury.grades import Choices, Failed, Named, Range, is_torn, name_grades, read_grade
+from unelisa.jury.grades import (
+    HIGHEST,
+    Choices,
+    Failed,
+    Named,
+    Range,
+    is_torn,
+    name_grades,
+    read_grade,
+)
 from unelisa.memory import refuse_beyond
 from unelisa.votes import Votes
 from unelisa.votes.assembly import LongVotes, assemble_long
 from unelisa.votes.coding import CodingChoice
 from unelisa.votes.columns import Column, Label, Names, spell_name
+from unelisa.votes.frames import find_similar_names, list_names
 
 VERDICT_BYTES, NAME_BYTES = 80, 300  # of memory at the peak, roughly: per verdict, per name
 CHECKED = 1 << 16  # verdicts between two checks of the memory
+MOST_SIGNS = 3  # other scores beside which -1 or 99 may be none
+SIGNS = (-1.0, -9.0, -99.0, -999.0, 99.0, 999.0, 9999.0)
 MOST_FREE = 1 << 16  # distinct marks that are held; more are free text or cannot be grouped
 
 
@@ -34,6 +46,7 @@ class Verdict(NamedTuple):
     task: Any = None  # the task, suite or data set: equal ids in two of them are two items
     repeat: Any = None  # distinguishes the answers of one system to one item, such as epochs
     content: str = ""  # a digest of the item, where ids alone may be equal by chance
+    corrected: Any = None  # of a gold label, the judge whose mark it replaces
 
 
 class Preference(NamedTuple):
@@ -63,18 +76,6 @@ class Check(NamedTuple):
 
 
 Entry = Verdict | Preference | Check
-
-
-def prefer_one(
-    item: Any, judge: Any, answers: Sequence[tuple[Any, bool]], task: Any = None
-) -> Iterator[Preference]:
-    """Yield that the answer that was selected is preferred to the others, in their order."""
-    best = [k for k, (_, selected) in enumerate(answers) if selected]
-    for k, (system, _) in enumerate(answers):
-        if len(best) == 1 and k != best[0]:
-            sides = (system, answers[best[0]][0], "second")
-            first, second, winner = sides if k < best[0] else (sides[1], sides[0], "first")
-            yield Preference(item, judge, first, second, winner, task=task)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -133,6 +134,7 @@ class Panel:
         judges: Iterable[str] | None = None,
     ) -> None:
         self._cut, self._declared, self._met = cut, question, question
+        self._missing = question is not None  # whether nothing was asked, or no option chosen, so
         self._wanted, self._others = None if judges is None else set(judges), set[str]()
         self._answers: dict[Key, int] = {}
         self._repeats: dict[Key, dict[Any, int]] = {}
@@ -144,6 +146,12 @@ class Panel:
         self.preferences: list[Preference] = []
         self.failures: Counter[tuple[str, str]] = Counter()  # (judge, why)
         self.checks: dict[str, tuple[int, int]] = {}
+        self._files, self._origins = [""], array("i")  # names, and which one an answer is first in
+        self._shared: dict[tuple[int, int], None] = {}  # files whose answers have equal names
+
+    def open_file(self, name: str) -> None:
+        """Say which file the next entries are from; nothing if its names are those of no other."""
+        self._files.append(name)
 
     @property
     def grades(self) -> list[bool | float | str]:
@@ -154,10 +162,10 @@ class Panel:
         """Add what a log says, or raise `VotesError`; an item may have no vote."""
         if isinstance(entry, Check):
             passed, n = self.checks.get(entry.name, (0, 0))
-            self.checks[entry.name] = passed + bool(entry.passed), n + 1
+            self.checks[entry.name] = passed + _is_passed(entry.passed), n + 1
         elif isinstance(entry, Preference):
             self._add_preference(entry)
-        else:
+        elif not self._leaves_out(entry.corrected):
             self._add_verdict(entry)
 
     def _name_judge(self, judge: Any) -> str | None:
@@ -166,6 +174,11 @@ class Panel:
             return name
         self._others.add(name)
         return None
+
+    def _leaves_out(self, judge: Any) -> bool:
+        """Return whether neither a judge nor a member of its panel is to be read."""
+        names = self._wanted or () if judge is not None else ()
+        return bool(names) and not any(x == judge or x.startswith(f"{judge}/") for x in names)
 
     def _add_preference(self, entry: Preference) -> None:
         judge = self._name_judge(entry.judge)
@@ -182,6 +195,8 @@ class Panel:
 
     def _add_ranking(self, verdict: Verdict, ranking: Ranking) -> None:
         """Add a preference for each pair of options, by name: how they were shown is unknown."""
+        if len({name for name, _ in ranking}) < len(ranking):
+            raise VotesError("a ranking names an option twice; keep one of them")
         for (one, high), (other, low) in combinations(sorted(ranking, key=str), 2):
             winner = "tie" if high == low else "first" if high < low else "second"
             pair = Preference(verdict.item, verdict.judge, one, other, winner, task=verdict.task)
@@ -198,7 +213,7 @@ class Panel:
         if isinstance(mark, Ranking):
             self._add_ranking(verdict, mark)
             return
-        place = self._answers.setdefault(self._identify(verdict), len(self._answers))
+        place = self._place(self._identify(verdict))
         if isinstance(mark, Failed):
             self.failures.update([(judge, str(mark))] if judge is not None else ())
             mark = None
@@ -207,6 +222,16 @@ class Panel:
             self._append(place, judge, grade)
         elif grade >= 0 and self._gold.setdefault(place, grade) != grade:
             raise VotesError("an item has two different gold labels; keep one of them")
+
+    def _place(self, key: Key) -> int:
+        """Return the number of an answer; note two files that name it where no task does."""
+        place, file = self._answers.setdefault(key, len(self._answers)), len(self._files) - 1
+        if place == len(self._origins):
+            self._origins.append(file)
+        pair = self._origins[place], file
+        if pair[0] != file and not (key.task or key.content) and all(self._files[k] for k in pair):
+            self._shared[pair] = None
+        return place
 
     def _append(self, place: int, judge: str, grade: int) -> None:
         number = self._judges.setdefault(judge, len(self._judges))
@@ -220,6 +245,7 @@ class Panel:
         """Return whether answers to a question or its option are wanted, and the mark."""
         self._met = self._met or name
         if name == self._met:
+            self._missing = False
             return True, mark
         if self._declared is None:
             raise VotesError(
@@ -229,8 +255,10 @@ class Panel:
         asked, _, option = self._declared.partition(": ")
         if asked != name or not option:
             return False, None
-        chosen = mark if isinstance(mark, Choices) else (mark,)
-        return True, None if mark is None else option in map(str, chosen)
+        chosen = map(str, mark if isinstance(mark, Choices) else (mark,))
+        found = None if mark is None else option in chosen
+        self._missing = self._missing and not found
+        return True, found
 
     def _identify(self, verdict: Verdict) -> Key:
         """Return the key of an answer; answers to one item are numbered as they appear."""
@@ -264,6 +292,7 @@ class Panel:
         """Return the votes, with gold labels and systems."""
         self._refuse_none()
         named = name_grades(self.grades, coding, self._cut, self._ranges)
+        self._refuse_gold(named)
         coding = named.coding
         distinct = list(dict.fromkeys(label for label in named.labels if label is not None))
         lookup = np.array(
@@ -280,8 +309,23 @@ class Panel:
             found = assemble_long(table, coding, "'verdict'")
         except VotesError as error:  # logs have no rows to choose among
             hints = (hint for hint in error.hints if hint.parameter != "duplicates")
-            raise VotesError(error.message, *hints, **error.about) from None
+            message = "; ".join((error.message, *self.list_shared()))
+            raise VotesError(message, *hints, **error.about) from None
         return self._complete(Votes.of_assembled(found), items, named, source)
+
+    def _refuse_gold(self, named: Named) -> None:
+        """Raise `VotesError` where gold labels have another scale, or other words, than votes."""
+        gold, voted = set(self._gold.values()), set(self._rows[2]) - {-1}
+        scores = [x for k in gold if isinstance(x := self.grades[k], float)]
+        best = max((one.high for one in self._ranges.values()), default=0.0)
+        if scores and max(scores) <= 1 < best:
+            raise VotesError(
+                f"the gold labels are at most {max(scores):g} and scores go to {best:g}; write "
+                "gold labels as pass and fail, or on the scale of the scores"
+            )
+        said, known = ({named.labels[k] for k in part} - {None} for part in (voted, gold))
+        if len(known) > 1 and not known & said:
+            raise VotesError("no gold label is one of the judges' labels; use one spelling of each")
 
     def _complete(self, votes: Votes, items: list[str], named: Named, source: str) -> Jury:
         voted, gold = set(self._rows[0].tolist()), {}
@@ -290,9 +334,8 @@ class Panel:
             if k in voted and label is not None:
                 gold[items[k]] = label
         own: dict[str, Any] = {part.name: getattr(votes, part.name) for part in fields(votes)}
-        failures: Counter[str] = Counter()
-        for (judge, _), count in self.failures.items():
-            failures[judge] += count
+        judges = {judge for judge, _ in self.failures}
+        failures = {x: sum(n for (y, _), n in self.failures.items() if x == y) for x in judges}
         keys = [*zip(items, self._answers, strict=True)]
         return Jury(
             **own,
@@ -300,13 +343,15 @@ class Panel:
             systems={item: key.system for item, key in keys if key.system},
             questions={item: " / ".join(filter(None, key.question)) for item, key in keys},
             source=source,
-            failures=dict(failures),
+            failures=failures,
             checks=dict(self.checks),
             notes=(named.note,) if named.note else (),
         )
 
     def _refuse_none(self) -> None:
         if self._rows[0]:
+            if self._missing:
+                raise VotesError("the logs have no such question, or nobody chose the option")
             return
         if self.preferences:
             raise VotesError(
@@ -328,13 +373,46 @@ class Panel:
         self._refuse_none()
         if any(not isinstance(grade, float) for grade in self.grades):
             raise VotesError("some marks are no scores; read the logs as votes, with read_jury")
-        rows, judges, grades = (np.asarray(column) for column in self._rows)
-        kept = grades >= 0
-        scores = np.array(self.grades, dtype=np.float64)[grades[kept]]
-        return list(self._answers), list(self._judges), rows[kept], judges[kept], scores
+        rows, judges, grades = (np.asarray(column, dtype=np.int64) for column in self._rows)
+        kept = np.flatnonzero(grades >= 0)
+        cells = (rows * len(self._judges) + judges)[kept]
+        _, first, same = np.unique(cells, return_index=True, return_inverse=True)
+        if (grades[kept] != grades[kept[first]][same]).any():
+            raise VotesError("a judge gave one answer different scores; keep one of them")
+        if repeated := len(kept) - len(first):
+            warn_user(
+                f"{repeated} scores repeat one of the same judge, and count once", VotesWarning
+            )
+        rows, judges, grades = (column[kept[first]] for column in (rows, judges, grades))
+        _tell_similar(self._judges)  # of votes, a model says so
+        scores = np.array(self.grades, dtype=np.float64)[grades]
+        return list(self._answers), list(self._judges), rows, judges, scores
 
-    def tell_failures(self) -> None:
-        """Warn once of all judgments that failed."""
+    def list_shared(self) -> list[str]:
+        """Return a sentence on files that hold answers of the same names, which may be others."""
+        pairs = [" and ".join(self._files[k][:60] for k in pair) for pair in self._shared][:3]
+        return [
+            f"{', '.join(pairs)} hold items of the same names, read as the same items; if these "
+            "are of two data sets, or answers of two systems, name them in a field 'dataset' or "
+            "'system'"
+        ] * bool(pairs)
+
+    def tell_doubts(self, *, shared: bool) -> None:
+        """Warn of judgments that failed or look so, and of items that two files share."""
+        heard = {*self._judges, *(row.judge for row in self.preferences)}
+        if heard and (absent := sorted((self._wanted or set()) - heard)):
+            raise VotesError(f"the logs have no verdicts of {list_names(absent)}")
+        for told in self.list_shared() if shared else ():
+            warn_user(told, VotesWarning)
+        self._tell_names()
+        scores = sorted({grade for grade in self.grades if isinstance(grade, float)})
+        for score, rest in ((scores[:1], scores[1:]), (scores[-1:], scores[:-1])):
+            if len(rest) >= MOST_SIGNS and _is_sign(score[0], rest):
+                warn_user(
+                    f"the score {score[0]:g} is apart from all others; if it stands for a judgment "
+                    "that failed, leave it empty",
+                    VotesWarning,
+                )
         if not self.failures:
             return
         total = sum(self.failures.values())
@@ -343,6 +421,17 @@ class Panel:
             for (judge, why), count in self.failures.most_common(5)
         )
         warn_user(f"judgments that failed count as abstentions ({total}): {most}", VotesWarning)
+
+    def _tell_names(self) -> None:
+        """Warn of judges or systems who may be one, and of answers without a system."""
+        systems = {key.system for key in self._answers}
+        if "" in systems and len(systems) > 1:
+            asked = {key.question for key in self._answers if not key.system}
+            if any(key.system and key.question in asked for key in self._answers):
+                told = "some answers have a system and others to the same questions none"
+                warn_user(told, VotesWarning)
+        _tell_similar(systems.union(*(row[2:4] for row in self.preferences)))
+        _tell_similar({row.judge for row in self.preferences})
 
     def name_items(self) -> list[str]:
         """Return the answers' names: the item, with what else distinguishes two answers."""
@@ -357,6 +446,23 @@ class Panel:
         if len(set(names)) < len(names):
             raise VotesError("two items have the same name; rename one, or a system")
         return names
+
+
+def _tell_similar(names: Iterable[str]) -> None:
+    if alike := find_similar_names(sorted(names)):
+        warn_user(f"{list_names(alike)} may be the same; spell them alike", VotesWarning)
+
+
+def _is_passed(value: Any) -> bool:
+    """Return whether the result of a check is a pass: true, 1 or a word for it, but not 0.5."""
+    if isinstance(value, str):
+        return value.strip().casefold() in ("yes", "1", "true", "pass", "passed", "correct")
+    return isinstance(value, bool | int | float) and value == 1
+
+
+def _is_sign(score: float, others: Sequence[float]) -> bool:
+    """Return whether a score may be no score, such as -1 or 99 beside 1 to 5."""
+    return score in SIGNS and (score < 0 <= others[0] or HIGHEST >= others[-1] < score)
 
 
 def _name_item(key: Key, several: bool, task: str) -> str:

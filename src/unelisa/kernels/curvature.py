@@ -27,7 +27,7 @@ Buffer = NDArray[Any]
 
 @kernel
 def _fill_curvatures(items: Items, low: int, s: int, floor: float, t: Buffer) -> None:
-    """Replace t with w f^2 (1 - t^2), at least the floor where t is wrong; t^2 if floor < 0."""
+    """Replace t with f^2 (1 - t^2), at least the floor where t is wrong; t^2 if floor < 0."""
     real = t.dtype.type
     if floor < 0.0:
         for i in range(t.size):
@@ -38,19 +38,14 @@ def _fill_curvatures(items: Items, low: int, s: int, floor: float, t: Buffer) ->
         f = real(answers[i])
         least = real(floor) if f * t[i] < real(0) else real(0)
         t[i] = f * f * max((real(1) - t[i]) * (real(1) + t[i]), least)
-    if items.weights.size:
-        for i in range(t.size):
-            t[i] *= real(items.weights[low + i])
 
 
 @kernel
 def _sum_mass(items: Items, low: int, s: int, n: int) -> float:
-    """Return sum_i w_i f_is^2 over n items from `low`."""
+    """Return the number of votes of s on n items from `low`."""
     total = 0.0
-    answers = items.votes[s, low : low + n]
-    for i in range(n):
-        f = np.float64(answers[i])
-        total += f * f * (items.weights[low + i] if items.weights.size else 1.0)
+    for vote in items.votes[s, low : low + n]:
+        total += vote != 0
     return total
 
 
@@ -146,9 +141,9 @@ def add_curvatures(
 ) -> None:
     """Write sum_i h_i d_i d_i' of every regression over some chunks; d_i: members' votes, then 1.
 
-    h_i is the curvature w_i (1 - t_i^2), at least w_i times the floor where t has the wrong sign; a
-    negative floor asks for t_i^2, the gap between the curvature and 1. Regression q's square, a
-    lower triangle, is out[places[q]:places[q + 1]]; `mass` gets sum_i w_i f_is^2.
+    h_i is the curvature 1 - t_i^2, at least the floor where t has the wrong sign; a negative floor
+    asks for t_i^2, the gap between the curvature and 1. Regression q's square, a lower triangle, is
+    out[places[q]:places[q + 1]]; `mass` gets the number of votes.
     """
     for q in range(batch.voters.size):
         side = batch.starts[q + 1] - batch.starts[q] + 1

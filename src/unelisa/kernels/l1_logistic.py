@@ -1,6 +1,6 @@
 """Sums over the items for a batch of logistic regressions, chunk by chunk, always in one order.
 
-z = b + sum_t theta_t f_it, t = tanh z, residual r = w_i (f_is - f_is^2 t), score sum_i r_i f_it.
+z = b + sum_t theta_t f_it, t = tanh z, residual r = f_is - f_is^2 t, score sum_i r_i f_it.
 Where nearly all votes of t are u_t, only the others (x_it) are visited: f_it = u_t (1 - 2 x_it).
 """
 
@@ -29,35 +29,10 @@ class Rare(NamedTuple):
 
 
 class Items(NamedTuple):
-    """The items of a block; empty `weights` are ones."""
+    """The items of a block."""
 
     votes: NDArray[np.int8]  # voters x items
-    weights: Floats
     rare: Rare
-
-
-@kernel
-def list_rare(votes: NDArray[np.int8], usual: NDArray[np.int8]) -> Rare:
-    """Return where the votes differ from the usual ones, of voters who have such."""
-    n_voters, n_items = votes.shape
-    n_chunks = -(-n_items // CHUNK)
-    starts = np.zeros((n_voters, n_chunks + 1), np.int64)
-    n = 0
-    for s in range(n_voters):
-        starts[s, 0] = n
-        for c in range(n_chunks):
-            if usual[s] != 0:
-                for vote in votes[s, c * CHUNK : min((c + 1) * CHUNK, n_items)]:
-                    n += vote != usual[s]
-            starts[s, c + 1] = n
-    places = np.empty(n + 1, np.uint16)
-    for s in range(n_voters):
-        for c in range(n_chunks if usual[s] != 0 else 0):
-            own, n = votes[s, c * CHUNK : min((c + 1) * CHUNK, n_items)], starts[s, c]
-            for i in range(own.size):
-                places[n] = i  # without a branch: the next one overwrites it
-                n += own[i] != usual[s]
-    return Rare(usual, starts, places)
 
 
 class Regressions(NamedTuple):
@@ -75,7 +50,7 @@ class Sums(NamedTuple):
 
     scores: Floats  # per member: sum_i r_i f_it
     intercepts: Floats  # per regression: sum_i r_i, the intercept's score
-    loss: Floats  # per regression: sum_i w_i log(1 + exp(-2 f_is z_i)); float64 passes only
+    loss: Floats  # per regression: sum_i log(1 + exp(-2 f_is z_i)); float64 passes only
 
     @classmethod
     def zeros(cls, batch: Regressions) -> "Sums":
@@ -164,32 +139,22 @@ def _squash_double(z: Buffer) -> None:
 
 @kernel
 def _sum_margins(items: Items, low: int, s: int, z: Buffer) -> float:
-    """Return sum_i w_i f_is^2 (|z_i| - f_is z_i): the part of the loss that is linear in z."""
+    """Return sum_i f_is^2 (|z_i| - f_is z_i): the part of the loss that is linear in z."""
     real = z.dtype.type
     answers = items.votes[s, low : low + z.size]
     total = real(0)
-    if items.weights.size:
-        for i in range(z.size):
-            f = real(answers[i])
-            total += real(items.weights[low + i]) * (f * f * abs(z[i]) - f * z[i])
-    else:
-        for i in range(z.size):
-            f = real(answers[i])
-            total += f * f * abs(z[i]) - f * z[i]
+    for i in range(z.size):
+        f = real(answers[i])
+        total += f * f * abs(z[i]) - f * z[i]
     return np.float64(total)
 
 
 @kernel
 def _sum_logs(items: Items, low: int, s: int, t: Buffer) -> float:
-    """Return sum_i w_i f_is^2 log(2 / (1 + |t_i|)), by products of at most 32 factors >= 1/2."""
+    """Return sum_i f_is^2 log(2 / (1 + |t_i|)), by products of at most 32 factors >= 1/2."""
     real = t.dtype.type
     answers = items.votes[s, low : low + t.size]
     total = 0.0
-    if items.weights.size:
-        for i in range(t.size):
-            if answers[i] != 0:
-                total += items.weights[low + i] * np.log(2.0 / (1.0 + abs(np.float64(t[i]))))
-        return total
     lanes = np.ones(64, t.dtype)
     for start in range(0, t.size, 64):
         values, own = t[start : start + 64], answers[start : start + 64]
@@ -206,15 +171,12 @@ def _sum_logs(items: Items, low: int, s: int, t: Buffer) -> float:
 
 @kernel
 def _fill_residuals(items: Items, low: int, s: int, t: Buffer) -> None:
-    """Replace t with the residual r = w (f - f^2 t)."""
+    """Replace t with the residual r = f - f^2 t."""
     real = t.dtype.type
     answers = items.votes[s, low : low + t.size]
     for i in range(t.size):
         f = real(answers[i])
         t[i] = f - f * f * t[i]
-    if items.weights.size:
-        for i in range(t.size):
-            t[i] *= real(items.weights[low + i])
 
 
 @kernel

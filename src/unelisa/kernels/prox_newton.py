@@ -34,7 +34,7 @@ class State(NamedTuple):
     intercepts: Floats  # the accepted point, its score and the direction last taken
     intercept_scores: Floats
     intercept_steps: Floats
-    totals: Floats  # W_s
+    totals: Floats  # n_s
     penalties: Floats
     objective: Floats  # at the accepted point, for careful ones; nan before
     residual: Floats  # largest violation there, in units of lambda

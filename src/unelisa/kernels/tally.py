@@ -120,63 +120,6 @@ def tally_sparse(
 
 
 @kernel
-def compare_classes(codes: Codes, n_classes: int) -> tuple[NDArray[np.int64], int]:
-    """Return items per voter (each class, shared, contradicted), and items with several votes."""
-    n_items, n_voters = codes.shape
-    counts, met = np.zeros((n_voters, n_classes + 2), np.int64), 0
-    n_votes, first = np.zeros(CHUNK, np.int32), np.zeros(CHUNK, np.uint8)
-    split = np.zeros(CHUNK, np.bool_)
-    for low in range(0, n_items, CHUNK):
-        n = min(CHUNK, n_items - low)
-        n_votes[:] = 0
-        split[:] = False
-        for s in range(n_voters):
-            for i in range(n):
-                code = codes[low + i, s]
-                if code != 0:
-                    if n_votes[i] == 0:
-                        first[i] = code
-                    split[i] |= code != first[i]
-                    n_votes[i] += 1
-        for i in range(n):
-            met += n_votes[i] > 1
-        for s in range(n_voters):
-            for i in range(n):
-                code = codes[low + i, s]
-                if code != 0:
-                    counts[s, np.int64(code) - 1] += 1
-                    counts[s, n_classes] += n_votes[i] > 1
-                    counts[s, n_classes + 1] += split[i]
-    return counts, met
-
-
-@kernel
-def compare_sparse_classes(
-    starts: NDArray[np.int64], items: NDArray[np.int32], codes: Codes, n_items: int, n_classes: int
-) -> tuple[NDArray[np.int64], int]:
-    """Return what `compare_classes` does, of the votes that were cast."""
-    counts = np.zeros((starts.size - 1, n_classes + 2), np.int64)
-    n_votes, first = np.zeros(n_items, np.int32), np.zeros(n_items, np.uint8)
-    split = np.zeros(n_items, np.bool_)
-    for k in range(codes.size):
-        i = items[k]
-        if n_votes[i] == 0:
-            first[i] = codes[k]
-        split[i] |= codes[k] != first[i]
-        n_votes[i] += 1
-    for s in range(starts.size - 1):
-        for k in range(starts[s], starts[s + 1]):
-            i = items[k]
-            counts[s, np.int64(codes[k]) - 1] += 1
-            counts[s, n_classes] += n_votes[i] > 1
-            counts[s, n_classes + 1] += split[i]
-    met = 0
-    for i in range(n_items):
-        met += n_votes[i] > 1
-    return counts, met
-
-
-@kernel
 def count_ones(bits: np.uint64) -> np.uint64:
     """Return the number of ones in 64 bits; the compiler knows this form, one instruction."""
     bits = bits - ((bits >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -184,31 +127,6 @@ def count_ones(bits: np.uint64) -> np.uint64:
     bits = (bits & quarters) + ((bits >> np.uint64(2)) & quarters)
     bits = (bits + (bits >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
     return (bits * np.uint64(0x0101010101010101)) >> np.uint64(56)
-
-
-@kernel
-def _pack_word(votes: NDArray[np.int8], length: int) -> tuple[np.uint64, np.uint64]:
-    """Return up to 64 votes as two words of bits."""
-    ones = np.uint64(0)
-    cast = np.uint64(0)
-    for k in range(length):
-        ones |= np.uint64(votes[k] > 0) << np.uint64(k)
-        cast |= np.uint64(votes[k] != 0) << np.uint64(k)
-    return ones, cast
-
-
-@kernel
-def pack_votes(votes: NDArray[np.int8], low: int, high: int, above: Bits, voted: Bits) -> None:
-    """Write items low:high as bits, voters x words: above = (vote > 0), voted = (vote != 0)."""
-    n_full = (high - low) // 64
-    for s in range(votes.shape[0]):
-        own = votes[s, low:high]
-        for word in range(n_full):
-            # a constant length, so that the loop over the bits vectorizes
-            above[s, word], voted[s, word] = _pack_word(own[64 * word : 64 * word + 64], 64)
-        if n_full < above.shape[1]:
-            rest = own[64 * n_full :]
-            above[s, n_full], voted[s, n_full] = _pack_word(rest, rest.size)
 
 
 @kernel
@@ -262,30 +180,6 @@ def widen_votes(
 
 
 @kernel
-def list_votes(values: Votes, first: int, last: int) -> tuple[Counts, Voters, Votes]:
-    """Return the votes on items first to last of an items x voters table, item by item."""
-    n_voters, n_items = values.shape[1], last - first
-    starts = np.zeros(n_items + 1, dtype=np.int64)
-    for s in range(n_voters):
-        for i in range(n_items):
-            if values[first + i, s] != 0:
-                starts[i + 1] += 1
-    for i in range(n_items):
-        starts[i + 1] += starts[i]
-    place = starts[:-1].copy()
-    voters = np.empty(starts[-1], dtype=np.int32)
-    votes = np.empty(starts[-1], dtype=np.int8)
-    for s in range(n_voters):
-        for i in range(n_items):
-            vote = values[first + i, s]
-            if vote != 0:
-                voters[place[i]] = s
-                votes[place[i]] = vote
-                place[i] += 1
-    return starts, voters, votes
-
-
-@kernel
 def weigh_ballots(listed: Listed, signed: Floats, observed: Floats) -> Floats:
     """Return per item sum_s signed_s f_is + observed_s |f_is|."""
     starts, voters, votes = listed
@@ -306,39 +200,6 @@ def tally_ballots(listed: Listed, x: Floats, n_voters: int) -> tuple[Floats, Flo
             signed[voters[j]] += votes[j] * x[i]
             observed[voters[j]] += x[i]
     return signed, observed
-
-
-@kernel
-def weigh_classes(listed: Listed, weights: Floats, n_classes: int) -> Floats:
-    """Return per item and class the weight of the voters who said it, as a share of all weight."""
-    starts, voters, codes = listed
-    out = np.zeros((len(starts) - 1, n_classes))
-    for i in range(len(out)):
-        mass = 0.0
-        for j in range(starts[i], starts[i + 1]):
-            out[i, np.int64(codes[j]) - 1] += weights[voters[j]]
-            mass += weights[voters[j]]
-        if mass > 0:
-            for k in range(n_classes):
-                out[i, k] /= mass
-    return out
-
-
-@kernel
-def tally_agreement(listed: Listed, shares: Floats, n_voters: int) -> tuple[Floats, Floats]:
-    """Return votes for the largest share (1 / m of m ties), and all votes, per voter."""
-    starts, voters, codes = listed
-    agreed, counts = np.zeros(n_voters), np.zeros(n_voters)
-    for i in range(len(starts) - 1):
-        best = shares[i].max() - 1e-12  # rounding must not decide
-        tied = 0
-        for k in range(shares.shape[1]):
-            tied += shares[i, k] >= best
-        for j in range(starts[i], starts[i + 1]):
-            counts[voters[j]] += 1
-            if shares[i, np.int64(codes[j]) - 1] >= best:
-                agreed[voters[j]] += 1 / tied
-    return agreed, counts
 
 
 @kernel

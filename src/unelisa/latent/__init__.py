@@ -133,7 +133,8 @@ def describe(ballots: ItemBlocks, reading: Reading, known: Known, *, identified:
     if known.bounds is not None and ((known.bounds[0] > 0) & (trust.labels == 0)).any():
         reading = reading.noting(UNLABELED)
     trusted = known.checked.enough or (identified and reading.clusters >= LEAST_CLEAR)
-    worth = describe_worth(cases, spread_shift(experience, known.checked))
+    shift = spread_shift(experience, known.checked)
+    worth = describe_worth(cases, shift, ballots.n_threads)
     experts = find_experts(cases) & trusted if reading.name == "consensus" else reading.experts
     return replace(
         reading,

@@ -24,7 +24,7 @@ from unelisa.latent.repeats import MOSTLY, Compared, Repeaters, compare_voters, 
 from unelisa.latent.trust import LOSS
 from unelisa.progress import each, until
 from unelisa.schema import stored
-from unelisa.votes.ballots import Ballots, Floats, Sums, count_votes
+from unelisa.votes.ballots import Ballots, Floats, Sums, count_answers, count_votes
 from unelisa.votes.blocks import ItemBlocks
 
 ROUNDS, TOLERANCE = 40, 1e-4  # of EM; nats per item
@@ -179,10 +179,7 @@ def infer(ballots: Ballots, model: Consensus) -> Floats:
 
 def count_shares(ballots: Ballots, model: Consensus) -> Floats:
     """Return per item and class how much the voters who said it count. A pass."""
-    n_classes = model.n_classes
-    cells = ballots.items * n_classes + ballots.answer(n_classes)
-    counts = np.bincount(cells, model.counts[ballots.voters], ballots.n_items * n_classes)
-    return np.asarray(counts.reshape(ballots.n_items, n_classes), dtype=np.float64)
+    return count_answers(ballots, model.counts, model.n_classes)
 
 
 def expect_ease(ballots: Ballots, model: Consensus) -> Floats:

@@ -1,6 +1,7 @@
 """The passes of the latent model on a device such as a GPU: the sums of its kernels, in torch.
 
-Each agrees to rounding with the pass of the same name; what is between them stays on the CPU.
+Each agrees to rounding with the function of the same name; samples are the same items. What is of
+the size of the voters, or of a sample, stays on the CPU, but for EM.
 """
 
 from dataclasses import replace
@@ -21,6 +22,7 @@ from unelisa.votes.blocks import compare_voters, tally_votes, weigh_votes
 from unelisa.votes.coding import encode_classes
 from unelisa.votes.device import DeviceBlocks, Lists, twin_of
 
+COLUMNS = 32  # of numbers per item that are summed at a time
 Floats = NDArray[np.float64]
 Sums = tuple[Floats, ...]
 
@@ -28,8 +30,8 @@ Sums = tuple[Floats, ...]
 def to_device(votes: Votes, device: str = "cuda") -> Votes:
     """Return the votes with a copy on a device of torch, where `LatentIsing` then works on them.
 
-    Labels are those of the CPU, probabilities agree to rounding. The copy takes about 40 bytes per
-    vote of the device's memory. Needs torch: ``pip install "unelisa[gpu]"``.
+    Labels are those of the CPU, probabilities agree to rounding. Copy and fit take about 75 bytes
+    per vote of the device's memory. Needs torch: ``pip install "unelisa[gpu]"``.
 
     Examples
     --------
@@ -288,10 +290,15 @@ def _sum_forms(lists: Lists, logs: Tensor, one: reading.Reading) -> tuple[Tensor
     n_classes, experience = one.n_classes, one.experience
     factors = (1.0, 1.0) if experience is None else (experience.flatter, experience.steeper)
     steps = torch.eye(n_classes, dtype=logs.dtype, device=logs.device) * STEP
-    shifted = (logs + sign * step for step in steps for sign in (1, -1))
-    forms = [form.softmax(1) for form in (logs, *(f * logs for f in factors), *shifted)]
-    found = lists.add_by_cell(torch.cat(forms, dim=1), n_classes)
-    found = found.view(-1, n_classes, len(forms), n_classes)  # voters x said x forms x classes
+    changes = [(factor, torch.zeros_like(steps[0])) for factor in (1.0, *factors)]
+    changes += [(1.0, sign * step) for step in steps for sign in (1, -1)]
+    parts, many = [], max(1, COLUMNS // n_classes)
+    for low in range(0, len(changes), many):
+        some = changes[low : low + many]
+        forms = [(factor * logs + shift).softmax(1) for factor, shift in some]
+        found = lists.add_by_cell(torch.cat(forms, dim=1), n_classes)
+        parts.append(found.view(-1, n_classes, len(forms), n_classes))
+    found = torch.cat(parts, dim=2)  # voters x said x forms x classes
     return found.diagonal(dim1=1, dim2=3).transpose(0, 1), found.sum(1).transpose(0, 1)
 
 

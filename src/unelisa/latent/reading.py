@@ -14,7 +14,7 @@ from unelisa.latent.trust import Experience, Trust
 from unelisa.latent.worth import Worth
 from unelisa.paper.ising import Edge
 from unelisa.schema import stored
-from unelisa.votes.ballots import Ballots, Floats
+from unelisa.votes.ballots import Ballots, Floats, count_answers
 from unelisa.votes.blocks import ItemBlocks
 
 LEAST_CLEAR = 3  # voters, a family counted as one, that can check each other
@@ -89,12 +89,9 @@ class Correction(NamedTuple):
 
     def apply(self, ballots: Ballots, logs: Floats) -> Floats:
         """Return the corrected log-probabilities of a run of items."""
-        n_classes = len(self.offsets)
         corrected = self.slope * log_softmax(logs, axis=1) + self.offsets
         if self.votes.any():
-            cells = ballots.items * n_classes + ballots.answer(n_classes)
-            said = np.bincount(cells, self.votes[ballots.voters], ballots.n_items * n_classes)
-            corrected += said.reshape(corrected.shape)
+            corrected += count_answers(ballots, self.votes, len(self.offsets))
         return np.asarray(corrected)
 
 

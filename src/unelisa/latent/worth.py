@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
 from unelisa.kernels.consensus import sum_forms
+from unelisa.kernels.threads import run_threads
 from unelisa.schema import stored
 from unelisa.votes.ballots import Ballots, Floats, count_votes
 
+PART = 4096  # shares that a thread bounds at a time
 STEP = 0.5  # of log-odds, in which the effect of a shift is measured
 LEVEL = 0.9
 SURE_ERRORS = 2.0  # standard errors by which an expert is better than the crowd
@@ -63,13 +65,15 @@ class Worth:
         }
 
 
-def describe_worth(cases: "Cases", shift: float) -> Worth:
+def describe_worth(cases: "Cases", shift: float, n_threads: int = 1) -> Worth:
     """Return the measures of the voters from sums over their votes; `shift` is its spread."""
     accuracy, recall, precision = cases.compare()
     rows = [accuracy, *recall.each()]
     if cases.votes.shape[1] == 2:  # sensitivity, specificity, ppv, npv
         rows = [accuracy, *recall.each()[::-1], *precision.each()[::-1]]
-    values, low, high = np.stack([row.bound(shift) for row in rows], axis=1)
+    joined = Measure(*map(np.concatenate, zip(*rows, strict=True)))
+    parts = run_threads(lambda part: part.bound(shift), joined.split(), n_threads)
+    values, low, high = np.concatenate(parts, axis=1).reshape(3, len(rows), -1)
     return Worth(values, low, high, cases.met[0])
 
 
@@ -84,6 +88,12 @@ class Measure(NamedTuple):
     def each(self) -> list["Measure"]:
         """Return the measures of each class."""
         return [Measure(*(part[:, k] for part in self)) for k in range(self.value.shape[1])]
+
+    def split(self) -> list["Measure"]:
+        """Return parts for threads."""
+        many = -(-len(self.value) // PART)
+        columns = [np.array_split(column, many) if many else [column] for column in self]
+        return [Measure(*part) for part in zip(*columns, strict=True)]
 
     def bound(self, spread: float) -> Floats:
         """Return value, low and high per voter: three rows."""

@@ -71,9 +71,9 @@ def estimate_reliability(
     log(psi_s (1 - psi_s)), (4.4) plus the entropy of tau, which print leaves out. `copies`: items
     per row. `pooled`: one psi and pi = 1/2; on noise, one psi per voter would make one the truth.
     """
-    copies = np.empty(0) if copies is None else copies
-    counts, n_items = blocks.sum(_count, per_item=(copies,))
-    agreement, mass = blocks.sum(_tally, per_item=(copies, start))
+    times = np.ones(len(blocks)) if copies is None else copies
+    counts, n_items = blocks.tally(times)[1], times.sum()
+    agreement, mass = blocks.sum(_tally, per_item=(times, start))
     history = [-np.inf]
     reliabilities, prevalence, converged = np.empty(0), 0.5, False
     for _ in range(max_iter):
@@ -83,7 +83,7 @@ def estimate_reliability(
         reliabilities = np.clip(0.5 + shares, CLIP, 1 - CLIP)
         prevalence = 0.5 if pooled else float(np.clip(mass / n_items, CLIP, 1 - CLIP))
         weights = logit(reliabilities) / 2
-        agreement, mass, mixture = blocks.sum(_expect, weights, prevalence, per_item=(copies,))
+        agreement, mass, mixture = blocks.sum(_expect, weights, prevalence, per_item=(times,))
         logs = np.log(reliabilities) + np.log1p(-reliabilities)
         history.append(float((mixture + counts @ logs / 2) / n_items))
         if converged := history[-1] - history[-2] < TOLERANCE:
@@ -91,27 +91,19 @@ def estimate_reliability(
     return Reliability(reliabilities, prevalence, np.array(history[1:]), converged)
 
 
-def _count(block: Block, copies: Floats) -> tuple[Floats, Floats]:
-    """Return n_s per voter, and the number of items."""
-    times = copies if copies.size else np.ones(len(block.votes))
-    return tally_votes(block.votes, times)[1], np.asarray(times.sum())
-
-
-def _tally(block: Block, copies: Floats, posterior: Floats) -> tuple[Floats, Floats]:
+def _tally(block: Block, times: Floats, posterior: Floats) -> tuple[Floats, Floats]:
     """Return per voter sum_i (tau_i - 1/2) f_is, and the sum of tau_i, over a block of items."""
-    times = copies if copies.size else np.ones(len(posterior))
     return tally_votes(block.votes, times * (posterior - 0.5))[0], np.asarray(times @ posterior)
 
 
 def _expect(
-    block: Block, copies: Floats, weights: Floats, prevalence: float
+    block: Block, times: Floats, weights: Floats, prevalence: float
 ) -> tuple[Floats, Floats, Floats]:
     """Return `_tally` of the E-step's posteriors, and the sum of the bound's logarithms."""
     score = weigh_votes(block.votes, weights, np.zeros(len(weights)))
-    times = copies if copies.size else np.ones(len(score))
     mixture = np.logaddexp(np.log(prevalence) + score, np.log1p(-prevalence) - score)
     posterior = expit(2 * score + logit(prevalence))
-    return *_tally(block, copies, posterior), np.asarray(times @ mixture)
+    return *_tally(block, times, posterior), np.asarray(times @ mixture)
 
 
 def rank_fits(fits: Sequence[Any], n_items: float) -> list[Any]:

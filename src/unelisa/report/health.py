@@ -129,15 +129,16 @@ def draw_nested(facts: Facts) -> Facts:
     groups = [sorted(kin, key=lambda name: -flagged[name]) for kin in [*families, *alone]]
     groups.sort(key=lambda kin: -flagged[kin[0]])
     order = [name for kin in groups for name in kin]
-    most = max(1, *flagged.values())
+    most = max(1, *(_draw_size(n, facts["patients"]) for n in flagged.values()))
     bars = [
         {
             "name": name,
             "number": numbers[name],
             "patients": n,
             "few": 0 < n < FEWEST_SHOWN,
+            "shown": show_group(n, facts["patients"]),
             "y": k * ROW,
-            "width": round(BARS * max(n, FEWEST_SHOWN) / most, 1) if n else 0.0,
+            "width": round(BARS * _draw_size(n, facts["patients"]) / most, 1),
         }
         for k, (name, n) in enumerate((name, flagged[name]) for name in order)
     ]
@@ -151,6 +152,13 @@ def draw_nested(facts: Facts) -> Facts:
     ]
     width = ARC * (len(arrows) + 1)
     return {"bars": bars, "arrows": arrows, "brackets": brackets, "lanes": width, "row": ROW}
+
+
+def _draw_size(size: int, n: int) -> int:
+    """Return the size that a bar shows: it may not be longer than a text says."""
+    if 0 < size < FEWEST_SHOWN:
+        return FEWEST_SHOWN
+    return n if 0 < n - size < FEWEST_SHOWN else size
 
 
 def draw_shares(facts: Facts) -> Facts:

@@ -14,10 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unelisa.errors import ModelError
+from unelisa.jury.panel import compute_kappa
+from unelisa.outputs import make_plain
 from unelisa.review.contents import Contents
 from unelisa.review.gold_file import Answer, GoldFile, clean_note
 from unelisa.review.pools import EVERY, Facts, Known, Study
-from unelisa.sources.labels import RANDOM, settle_answers
+from unelisa.sources.labels import RANDOM, list_last, settle_answers
 
 SAMPLES = "rate", "certify"  # aims with a random sample
 CHECK = 5  # questions, of which the last is a check
@@ -193,25 +195,15 @@ def compare_reviewers(answers: Sequence[Answer]) -> list[Agreement]:
     for (a, one), (b, other) in combinations(sorted(firsts.items()), 2):
         pairs = [(one[item], other[item]) for item in one if item in other]
         if pairs:
-            same = sum(x == y for x, y in pairs)
-            found.append(Agreement(a, b, len(pairs), same, measure_kappa(pairs)))
+            same, labels = sum(x == y for x, y in pairs), np.array(pairs)
+            kappa = compute_kappa(labels[:, 0], labels[:, 1], np.unique(labels).tolist()).value
+            found.append(Agreement(a, b, len(pairs), same, make_plain(kappa)))
     return found
-
-
-def measure_kappa(pairs: Sequence[tuple[int, int]]) -> float | None:
-    """Return Cohen's kappa, (p - c) / (1 - c): p the share of equal labels, c that by chance."""
-    labels = np.array(pairs)
-    same = float(np.mean(labels[:, 0] == labels[:, 1]))
-    first, second = (np.bincount(one, minlength=labels.max() + 1) for one in labels.T)
-    chance = float(first @ second) / len(pairs) ** 2
-    return None if chance == 1 else (same - chance) / (1 - chance)
 
 
 def find_open(answers: Sequence[Answer]) -> set[int]:
     """Return the items whose reviewers give different labels, by their last answers."""
-    last: dict[int, dict[str, int | None]] = {}
-    for answer in answers:
-        last.setdefault(answer.item, {})[answer.reviewer] = answer.label
+    last = list_last((x.item, x.label, x.reviewer) for x in answers)
     return {item for item, own in last.items() if len(set(own.values()) - {None}) > 1}
 
 

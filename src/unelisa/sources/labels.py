@@ -154,13 +154,20 @@ def _find_items(named: NDArray[Any], items: NDArray[Any]) -> NDArray[np.intp]:
     return np.array(found, dtype=np.intp)
 
 
-def settle_answers(answers: Iterable[tuple[Item, Given | None, str]]) -> dict[Item, Given | None]:
-    """Return one label per item from (item, label, reviewer) in order; None where they differ."""
+def list_last(
+    answers: Iterable[tuple[Item, Given | None, str]],
+) -> dict[Item, dict[str, Given | None]]:
+    """Return each reviewer's last label of each item, from (item, label, reviewer) in order."""
     last: dict[Item, dict[str, Given | None]] = {}
     for item, label, reviewer in answers:
         last.setdefault(item, {})[reviewer] = label
+    return last
+
+
+def settle_answers(answers: Iterable[tuple[Item, Given | None, str]]) -> dict[Item, Given | None]:
+    """Return one label per item from (item, label, reviewer) in order; None where they differ."""
     settled: dict[Item, Given | None] = {}
-    for item, labels in last.items():
+    for item, labels in list_last(answers).items():
         counts = Counter(label for label in labels.values() if label is not None)
         most, count = (*counts.most_common(1), (None, 0))[0]
         settled[item] = most if 2 * count > counts.total() else None

@@ -1,6 +1,6 @@
 """Votes as lists, item by item, in runs of items: a view of blocks."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, ref
@@ -8,7 +8,6 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.kernels.tally import list_votes
 from unelisa.parallel import count_jobs
 from unelisa.votes.blocks import (
     Block,
@@ -156,22 +155,46 @@ def count_votes(ballots: Ballots, n_voters: int, n_classes: int) -> Sums:
     return cast.reshape(n_voters, n_classes), np.asarray(counts @ (counts - 1))
 
 
+def count_answers(ballots: Ballots, weights: Floats, n_classes: int) -> Floats:
+    """Return per item and class the sum of the weights of the voters who said it. A pass."""
+    cells = ballots.items * n_classes + ballots.answer(n_classes)
+    return sum_at(cells, weights[ballots.voters], ballots.n_items, n_classes)
+
+
+def split_answers(ballots: Ballots, shares: Floats, n_voters: int) -> Floats:
+    """Return [s, said, k]: the sums of the items' shares of class k over each voter's votes."""
+    n_classes = shares.shape[1]
+    cells = ballots.voters.astype(np.int64) * n_classes + ballots.answer(n_classes)
+    columns = (column[ballots.items] for column in shares.T)
+    return np.stack([sum_at(cells, own, n_voters, n_classes) for own in columns], axis=2)
+
+
+def sum_at(places: NDArray[Any], values: Floats, *shape: int) -> Floats:
+    """Return the sums of the values at equal places of an array of a shape."""
+    sums = np.bincount(places, values, int(np.prod(shape)))
+    return np.asarray(sums, dtype=np.float64).reshape(shape)
+
+
 def _set_prior_odds(ballots: Ballots, prior_odds: Floats) -> Ballots:
     return ballots._replace(prior_odds=prior_odds if prior_odds.size else np.zeros(ballots.n_items))
 
 
 def _list_runs(block: Block) -> Iterator[Ballots]:
     """Yield a block's ballots in runs of `RUN` items; one empty run where it has no items."""
-    list_items: Callable[..., tuple[Any, Any, Any]] = list_votes
-    if isinstance(block.votes, SparseVotes):
-        votes, list_items = block.votes.matrix().tocsr(), _list_rows
-    else:
-        # Numba compiles for each layout and for read-only arrays, as files are: one is enough
-        votes = np.asfortranarray(block.votes).view()
-        votes.flags.writeable = False
+    votes: Any = block.votes
+    sparse = isinstance(votes, SparseVotes)
+    votes, list_items = (votes.matrix().tocsr(), _list_rows) if sparse else (votes, list_votes)
     for first in range(0, max(block.n_items, 1), RUN):
         last = min(first + RUN, block.n_items)
         yield Ballots(*list_items(votes, first, last), np.zeros(last - first))
+
+
+def list_votes(values: NDArray[np.int8], first: int, last: int) -> tuple[Any, Any, Any]:
+    """Return starts, voters and votes on items first to last of an items x voters table."""
+    some = np.ascontiguousarray(values[first:last])
+    cast = some != 0
+    voters = np.broadcast_to(np.arange(some.shape[1], dtype=np.int32), some.shape)
+    return mark_starts(cast.sum(axis=1)), voters[cast], some[cast]
 
 
 def _list_rows(rows: Any, first: int, last: int) -> tuple[Any, Any, Any]:

@@ -11,6 +11,7 @@ from unelisa.kernels import tally
 
 Floats: TypeAlias = NDArray[np.float64]
 Places: TypeAlias = NDArray[np.intp]
+CELLS = 1 << 20  # of a table of classes, that are listed at a time: 40 bytes each
 
 
 def mark_starts(lengths: Any) -> NDArray[np.int64]:
@@ -124,15 +125,31 @@ def compare_voters(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return how often voters said each class, met others, and differed; and the items they met."""
     if isinstance(votes, SparseVotes):
-        codes = (votes.votes > 0) + np.uint8(1) if n_classes == 2 else votes.votes.view(np.uint8)
-        starts, items, codes = _freeze(votes.starts, votes.items, codes)
-        found = tally.compare_sparse_classes(starts, items, codes, votes.n_items, n_classes)
-    elif n_classes == 2:
-        found = tally.compare_voters(*_freeze(np.asfortranarray(votes)))
-    else:
-        table = _freeze(np.asfortranarray(votes).view(np.uint8))[0]
-        found = tally.compare_classes(table, n_classes)
-    return found[0], np.asarray(found[1])
+        return _compare_sparse(votes, n_classes)
+    if n_classes == 2:
+        counts, met = tally.compare_voters(*_freeze(np.asfortranarray(votes)))
+        return counts, np.asarray(met)
+    length = max(1, CELLS // max(votes.shape[1], 1))
+    parts = (votes[low : low + length] for low in range(0, max(len(votes), 1), length))
+    found = [_compare_sparse(SparseVotes.of(part), n_classes) for part in parts]
+    own, all_met = zip(*found, strict=True)
+    return np.sum(own, axis=0), np.sum(all_met)
+
+
+def _compare_sparse(
+    votes: SparseVotes, n_classes: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    (n_items, n_voters), items = votes.shape, votes.items
+    voters = np.repeat(np.arange(n_voters), np.diff(votes.starts))
+    codes = (votes.votes > 0) + np.uint8(1) if n_classes == 2 else votes.votes.view(np.uint8)
+    n, total, squares = (
+        np.bincount(items, codes.astype(np.float64) ** power, n_items) for power in range(3)
+    )
+    several, split = n > 1, n * squares != total**2  # equal codes alone have n sum c^2 = (sum c)^2
+    said = np.bincount(voters * n_classes + codes - 1, minlength=n_voters * n_classes)
+    beside = (np.bincount(voters, some[items], n_voters) for some in (several, split))
+    counts = np.column_stack([said.reshape(n_voters, n_classes), *beside]).astype(np.int64)
+    return counts, np.asarray(np.count_nonzero(several))
 
 
 def _freeze(*arrays: NDArray[Any]) -> list[NDArray[Any]]:

@@ -120,7 +120,8 @@ class Lists:
             own = self.voters * n_classes + codes
             order = torch.sort(own, stable=True).indices
             counts = torch.bincount(own, minlength=self.n_voters * n_classes)
-            return Cells(own, self.items[order], _mark_starts(counts), n_classes)
+            items = self.items.to(_choose_index(self.n_items))[order]
+            return Cells(own, items, _mark_starts(counts), n_classes)
 
         return self.keep(f"cells of {n_classes}", sort)
 
@@ -206,7 +207,9 @@ class DeviceBlocks(ItemBlocks):
     def view(self, change: Change, *parameters: Any, per_item: Sequence[Array] = ()) -> ItemBlocks:
         """Return changed blocks; on the device too, if the change has a twin."""
         twin, view = TWINS.get(change), View(self, change, parameters, per_item)
-        return DeviceBlocks(view, twin(self.lists, *per_item, *parameters)) if twin else view
+        if twin is None:
+            return view
+        return DeviceBlocks(view, twin(self.lists, *per_item, *parameters)).using(self.n_threads)
 
     def rearrange(self, columns: Places, side: int = 1) -> ItemBlocks:
         """Return the votes of these voters as columns, each at most once."""
@@ -261,7 +264,13 @@ class DeviceBlocks(ItemBlocks):
 def _add(rows: Tensor, index: Tensor, starts: Tensor) -> Tensor:
     if not len(index):
         return torch.zeros((len(starts) - 1, rows.shape[1]), dtype=rows.dtype, device=rows.device)
+    kind = _choose_index(len(index))
+    index, starts = index.to(kind), starts.to(kind)
     return embedding_bag(index, rows, starts, mode="sum", include_last_offset=True)
+
+
+def _choose_index(most: int) -> torch.dtype:
+    return torch.int32 if most < 1 << 31 else torch.int64
 
 
 def _mark_starts(counts: Tensor) -> Tensor:

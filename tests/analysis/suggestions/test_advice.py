@@ -24,7 +24,7 @@ def panel():
     return votes, LatentIsing().fit(votes)
 
 
-def test_copies_and_guessers_go_first_and_the_labels_stay(panel):
+def test_a_smaller_panel_drops_copies_and_guessers_within_bounds(panel, monkeypatch):
     votes, model = panel
     assert set(advice.rank_silent(model, votes)[:3]) == {4, 5, 6}
     found = advice.find_smaller_panel(model, votes)
@@ -36,6 +36,11 @@ def test_copies_and_guessers_go_first_and_the_labels_stay(panel):
     labels = LatentIsing().fit(rest).predict(rest)
     assert found.labels_kept == pytest.approx(np.mean(labels == model.predict(votes)))
     assert found.labels_kept >= advice.SAME_LABELS
+    monkeypatch.setattr(advice, "MOST_FITS", 1)
+    monkeypatch.setattr(advice, "MOST_VOTES", 7 * 200)
+    found = advice.find_smaller_panel(model, votes, {0: 1, 299: -1})
+    assert found.items == 200
+    assert found.dropped == []
 
 
 def test_judges_who_are_all_needed_stay_and_noise_has_an_answer_too():
@@ -49,15 +54,6 @@ def test_judges_who_are_all_needed_stay_and_noise_has_an_answer_too():
     assert advice.find_smaller_panel(model, noise).accuracy_change == 0.0
 
 
-def test_fits_and_votes_are_bounded(panel, monkeypatch):
-    votes, model = panel
-    monkeypatch.setattr(advice, "MOST_FITS", 1)
-    monkeypatch.setattr(advice, "MOST_VOTES", 7 * 200)
-    found = advice.find_smaller_panel(model, votes, {0: 1, 299: -1})
-    assert found.items == 200
-    assert found.dropped == []
-
-
 def vote(leader, accuracy, rng):
     return np.where(rng.random(len(leader)) < accuracy, leader, -leader)
 
@@ -68,7 +64,7 @@ def fit(columns):
     return model, Judged.of(model, votes)
 
 
-def test_trusted_panels_need_no_label_and_two_judges_their_accuracy():
+def test_panels_need_labels_to_tell_their_accuracy_or_their_reading():
     rng = np.random.default_rng(0)
     truth = rng.choice([-1, 1], 400)
     model, judged = fit([vote(truth, p, rng) for p in (0.9, 0.85, 0.8, 0.8, 0.75)])
@@ -87,9 +83,6 @@ def test_trusted_panels_need_no_label_and_two_judges_their_accuracy():
     right = rng.random(2000) < 0.7
     found = [rng.choice(right, n, replace=False).mean() for _ in range(400)]
     assert np.mean(np.abs(found - right.mean()) <= 0.05) == pytest.approx(0.95, abs=0.03)
-
-
-def test_two_readings_are_decided_by_so_many_labels_of_random_items():
     rng = np.random.default_rng(1)
     truth = rng.choice([-1, 1], 1000)
     shared = vote(truth, 0.55, rng)

@@ -24,7 +24,7 @@ from unelisa.latent import consensus
 from unelisa.votes.ballots import list_ballots, take_ballots
 
 
-def test_answers_are_distributions_and_more_telling_the_more_a_voter_counts(copied):
+def test_answers_are_distributions_of_the_models_own_coins(copied):
     model, _ = copied
     panel = build_panel(model)
     np.testing.assert_allclose(panel.answers.sum(axis=1), 1)
@@ -36,6 +36,15 @@ def test_answers_are_distributions_and_more_telling_the_more_a_voter_counts(copi
     telling = (panel.answers.max(axis=2) - panel.answers.min(axis=2)).mean(axis=1)
     assert telling[[0, 7, 8]].max() < telling[np.arange(1, 7)].min()
     assert (np.argsort(telling[1:7]) == np.argsort(weights[1:7])).all()
+    votes = simulate_votes(random_state=0).votes
+    for model in (fit(DawidSkene(), draw_crowd()), fit(LatentIsing("edges"), votes)):
+        np.testing.assert_allclose(build_panel(model).answers[:, 1].T, model.coins_)
+    with pytest.raises(ModelError, match="found MajorityVote"):
+        build_panel(MajorityVote().fit([[1, -1, 1], [1, 1, -1], [-1, 1, 1]]))
+    votes = draw_crowd(missing=0.2)
+    again = Votes(votes.blocks.rearrange(np.array([*range(9), 2, 2])), votes.items,
+                  np.array([*NAMES, "c1", "c2"]), votes.classes)  # fmt: skip
+    assert build_panel(fit(LatentIsing(), again)).known.tolist() == [True] * 9 + [False] * 2
 
 
 @pytest.mark.parametrize("turn", [False, True])
@@ -55,18 +64,6 @@ def test_classes_of_states_are_those_that_the_model_believes(copied, turn):
         same = np.array([len(set(votes.values[i]) - {0}) == 3 for i in range(50)])
         assert same.any()
         np.testing.assert_allclose(found[same], expected[same])
-
-
-def test_voters_of_dawid_skene_and_of_a_graph_answer_by_their_coins():
-    votes = simulate_votes(random_state=0).votes
-    for model in (fit(DawidSkene(), draw_crowd()), fit(LatentIsing("edges"), votes)):
-        np.testing.assert_allclose(build_panel(model).answers[:, 1].T, model.coins_)
-    with pytest.raises(ModelError, match="found MajorityVote"):
-        build_panel(MajorityVote().fit([[1, -1, 1], [1, 1, -1], [-1, 1, 1]]))
-    votes = draw_crowd(missing=0.2)
-    again = Votes(votes.blocks.rearrange(np.array([*range(9), 2, 2])), votes.items,
-                  np.array([*NAMES, "c1", "c2"]), votes.classes)  # fmt: skip
-    assert build_panel(fit(LatentIsing(), again)).known.tolist() == [True] * 9 + [False] * 2
 
 
 ITEMS = np.arange(12)
@@ -90,23 +87,18 @@ def enumerate_joint(panel, ballots, chances, item, voter):
     return joint
 
 
-def test_expected_votes_are_those_of_an_enumeration(copied):
+def test_expected_votes_and_chances_are_those_of_an_enumeration(copied):
     model, votes = copied
     panel, ballots, mass = believe(model, votes)
     found, chances = expect_votes(panel, mass), model.predict_proba(votes)
     for item, voter in zip(*np.nonzero(votes.values[:6] == 0), strict=True):
         expected = enumerate_joint(panel, ballots, chances, item, voter)
         np.testing.assert_allclose(found[item, voter], expected, atol=1e-12)
-
-
-def test_chances_are_those_of_the_model_and_an_awaited_label_leads_to_certainty(copied):
-    model, votes = copied
     panel, _, mass = believe(model, votes)
     expected = model.predict_proba(votes)[ITEMS]
     np.testing.assert_allclose(mass.sum(axis=1), expected, atol=1e-12)
     summed = expect_votes(panel, mass).sum(axis=2)
     np.testing.assert_allclose(summed, np.repeat(expected[:, None], len(NAMES), 1), atol=1e-12)
-    model, votes = copied
     _, _, mass = believe(model, votes)
     n_classes = mass.shape[2]
     after = await_label(mass, np.eye(n_classes)).sum(axis=1)

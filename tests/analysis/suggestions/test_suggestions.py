@@ -38,13 +38,12 @@ def test_the_stop_is_the_gain_of_the_next_batch_which_is_spread_unless_asked_oth
     assert set(zip(few["item"], few["voter"], strict=True)) <= set(
         zip(more["item"], more["voter"], strict=True)
     )
-    model, votes = crowd
     spread, free = (ue.suggest_votes(model, votes, n=40, spread=wish) for wish in (True, False))
     assert spread["voter"].value_counts().max() < free["voter"].value_counts().max()
     assert spread["gain"].sum() < free["gain"].sum()
 
 
-def test_expensive_voters_are_asked_less_and_only_those_who_can_be_are(crowd):
+def test_expensive_voters_are_asked_less_and_humans_where_they_pay(crowd):
     model, votes = crowd
     usual = ue.suggest_votes(model, votes, n=20)
     dear = usual["voter"].mode()[0]
@@ -53,14 +52,9 @@ def test_expensive_voters_are_asked_less_and_only_those_who_can_be_are(crowd):
     assert set(found.loc[found["voter"] != dear, "cost"]) == {1.0}
     scaled = ue.suggest_votes(model, votes, n=20, cost=dict.fromkeys(NAMES, 7.0))
     pd.testing.assert_frame_equal(usual, scaled.assign(cost=1.0))
-    model, votes = crowd
     found = ue.suggest_votes(model, votes, n=20, voters=["c", "d"])
     assert set(found["voter"]) <= {"c", "d"}
     assert set(ue.suggest_votes(model, votes, n=5, voters="c")["voter"]) == {"c"}
-
-
-def test_a_human_is_asked_where_that_is_the_better_buy_and_named_so_alone(crowd):
-    model, votes = crowd
     cheap = ue.suggest_votes(model, votes, n=20, gold_cost=1.0)
     assert set(cheap["voter"]) == {"human"}
     assert cheap["gain"].to_numpy() == pytest.approx(1 - cheap["chance_now"].to_numpy())
@@ -89,7 +83,7 @@ def test_long_tables_and_sparse_votes_give_the_same(crowd):
     assert found["gain"].to_numpy() == pytest.approx(expected["gain"].to_numpy())
 
 
-def test_nothing_worth_buying_is_an_answer():
+def test_nothing_worth_buying_or_little_left_is_an_answer(crowd):
     votes = draw_crowd()
     model = fit(ue.DawidSkene(), votes)
     sure = votes.take_items(np.flatnonzero(model.predict_proba(votes).max(axis=1) > 0.98))
@@ -98,9 +92,6 @@ def test_nothing_worth_buying_is_an_answer():
     assert found.attrs["note"].startswith("nothing worth buying")
     found = ue.suggest_votes(model, sure, n=5, voters=["e", "f"], criterion="log_loss")
     assert (len(found), found.attrs["note"]) == (5, "")
-
-
-def test_more_than_is_left_gives_fewer_rows_and_a_warning(crowd):
     model, votes = crowd
     few = votes.take_items(np.arange(3))
     left = int((few.values == 0).sum())

@@ -25,19 +25,13 @@ def test_a_patient_belongs_from_the_first_sign_to_the_last_day_of_care(tiny):
         [7, 1, date(2001, 1, 1), date(2005, 5, 5)],
         [7, 2, date(2004, 4, 4), date(2004, 4, 4)],  # no care after the test
     ]
-
-
-def test_a_patient_without_any_day_has_no_row(tiny):
     assert rows(tiny, 1, 3)["subject_id"].tolist() == [1]
     assert rows(tiny, 1, 3, window=(date(2200, 1, 1), None)).empty  # nobody has a day in it
 
 
-def test_both_days_are_in_one_observation_period(rich):
+def test_both_days_are_in_the_first_observation_period_with_an_anchor(rich):
     """Person 1 has 714 in two periods, and 2 a test after the only one, in which 2 has no care."""
     assert rows(rich, 1, 2).to_numpy().tolist() == [[7, 1, date(2001, 1, 1), date(2001, 1, 1)]]
-
-
-def test_of_several_periods_the_first_with_an_anchor_counts(rich):
     with open_database(rich, read_only=False) as connection:
         connection.raw_sql(
             "UPDATE condition_occurrence SET condition_start_date = DATE '2001-07-01' "
@@ -48,7 +42,7 @@ def test_of_several_periods_the_first_with_an_anchor_counts(rich):
     assert rows(rich, 1).to_numpy().tolist() == [[7, 1, date(2002, 2, 2), date(2003, 3, 3)]]
 
 
-def test_a_number_in_use_is_refused_before_counting(tiny):
+def test_a_number_in_use_or_a_folder_is_refused_before_counting(tiny, tmp_path):
     table = rows(tiny, 1)
     with open_database(tiny, read_only=False) as connection:
         check_cohort(connection, 7)
@@ -56,6 +50,8 @@ def test_a_number_in_use_is_refused_before_counting(tiny):
         with pytest.raises(RecordsError, match="the cohort 7 already has 1 rows"):
             check_cohort(connection, 7)
         check_cohort(connection, 8)
+    with pytest.raises(RecordsError, match="is a folder"), open_database(tmp_path, read_only=False):
+        pass
 
 
 def test_cohorts_may_have_a_schema_of_their_own(tiny):
@@ -116,11 +112,6 @@ def test_rows_are_added_to_the_database_once(tiny):
         assert stored["cohort_start_date"].tolist() == table["cohort_start_date"].tolist()
         with pytest.raises(RecordsError, match="the cohort 7 already has 2 rows"):
             write_cohort(connection, table)
-
-
-def test_a_folder_takes_no_cohort(tmp_path):
-    with pytest.raises(RecordsError, match="is a folder"), open_database(tmp_path, read_only=False):
-        pass
 
 
 def test_of_writers_at_once_one_succeeds(tiny):

@@ -45,7 +45,7 @@ def test_duckdb_and_postgresql_give_identical_counts(datamart, server):
     assert 0 < len(here) < 240  # the window and the entry rule leave some out
 
 
-def test_each_feature_counts_once_a_day(tiny):
+def test_each_feature_counts_once_a_day_and_every_note(tiny):
     table = counts(tiny, "ICD:714.0", "ICD:714.%", "ICD:714.+", "ICD:M05.9")
     assert table.index.tolist() == [1, 2, 3]
     assert table.to_dict("list") == {
@@ -54,14 +54,12 @@ def test_each_feature_counts_once_a_day(tiny):
         "ICD:M05.9": [0, 1, 0],
         "ICD:714.1": [1, 0, 0],
     }
-
-
-def test_concepts_roll_up_to_their_ancestors(tiny):
+    assert counts(tiny, "ICD:714.0", utilization="note_count")["note_count"].tolist() == [3, 1, 0]
     table = counts(tiny, "CONCEPT:11", "CONCEPT:10", "CONCEPT:10+", "CONCEPT:felty syndrome")
     assert table.loc[1].to_list() == [2, 0, 2, 1]
-
-
-def test_only_affirmed_mentions_of_the_patient_count_on_the_note_s_day(tiny):
+    window = (datetime(2001, 1, 1, 12), date(2002, 2, 1))
+    table = counts(tiny, "ICD:714.0", utilization="note_count", window=window)
+    assert table.loc[1].to_list() == [1, 2]
     table = counts(tiny, "NLP:%", "NLP:11")
     assert list(table) == ["NLP:11", "NLP:rheumatoid arthritis", "NLP:sore knee"]
     assert table.to_numpy().tolist() == [[2, 2, 0], [0, 0, 1], [0, 0, 0]]
@@ -241,16 +239,6 @@ def test_what_is_missing_is_reported_before_anything_is_counted(tiny_file):
     assert told == []
 
 
-def test_utilization_counts_every_note(tiny):
-    assert counts(tiny, "ICD:714.0", utilization="note_count")["note_count"].tolist() == [3, 1, 0]
-
-
-def test_the_window_includes_both_ends(tiny):
-    window = (datetime(2001, 1, 1, 12), date(2002, 2, 1))
-    table = counts(tiny, "ICD:714.0", utilization="note_count", window=window)
-    assert table.loc[1].to_list() == [1, 2]
-
-
 @pytest.mark.parametrize(
     ("entry", "patients"),
     [
@@ -283,9 +271,11 @@ def test_metacharacters_in_codes_are_only_letters(tiny, form):
     assert table.to_numpy().sum() == 0
 
 
-def test_a_pattern_that_nothing_matches_is_refused(tiny):
+def test_patterns_and_persons_without_a_match_are_refused(tiny):
     with pytest.raises(RecordsError, match="no patient has a record that matches 'ICD:715.%'"):
         counts(tiny, "ICD:715.%")
+    with pytest.raises(RecordsError, match="no patients are left"):
+        counts(tiny, "ICD:714.0", entry=["ICD:nothing"])
 
 
 def test_codes_written_without_dots_are_proposed_where_those_with_dots_never_occur(tiny):
@@ -310,11 +300,6 @@ def test_codes_and_concepts_get_their_names(rich):
         "ICD:B": "Felty syndrome",  # and A is a code of another vocabulary
         "RX:31": "Methotrexate 10 MG",
     }
-
-
-def test_nobody_left_is_refused(tiny):
-    with pytest.raises(RecordsError, match="no patients are left"):
-        counts(tiny, "ICD:714.0", entry=["ICD:nothing"])
 
 
 def test_a_patient_twice_is_refused(tiny_file):
@@ -388,16 +373,13 @@ def test_counts_of_several_batches_become_one_table():
     assert tallies.repeated == {"ICD": (10, 7), "RX": (0, 0)}
 
 
-def test_a_table_beyond_the_memory_limit_is_refused_with_what_to_do():
+def test_requests_and_features_have_limits():
     tallies = Tallies(pd.RangeIndex(200_000))
     tallies.add([parse_request(f"ICD:{k}") for k in range(1000)], [])
     with limit_memory("100MB"), pytest.raises(RecordsError) as error:
         tallies.arrange()
     assert str(error.value).startswith("a table of 200,000 patients and 1,000 features needs about")
     assert str(error.value).endswith("leave rare ones out with least_share = 0.05")
-
-
-def test_too_many_features_are_refused():
     tallies = Tallies(PERSONS)
     tallies.add([parse_request(f"ICD:{k}") for k in range(MOST_FEATURES + 1)], [])
     with pytest.raises(RecordsError, match="20001 features were found, more than 20000"):

@@ -166,7 +166,7 @@ def change(file, *statements):
             connection.execute(statement)
 
 
-def test_a_missing_table_is_named_with_what_was_found(tiny_file):
+def test_an_empty_database_or_a_missing_table_is_named_with_what_was_found(tiny_file, tmp_path):
     change(tiny_file, "DROP TABLE note_nlp")
     with pytest.raises(RecordsError) as error:
         ue.read_omop(tiny_file, ["NLP:%"])
@@ -175,6 +175,9 @@ def test_a_missing_table_is_named_with_what_was_found(tiny_file):
         "condition_occurrence, drug_exposure, measurement, note, person; "
         "without mentions in notes, leave out the NLP: features"
     )
+    change(tmp_path / "empty.duckdb")
+    with pytest.raises(RecordsError, match=r"person; found none; .* its schema under \[cdm\]"):
+        ue.read_omop(tmp_path / "empty.duckdb", ["ICD:1"])
 
 
 @pytest.mark.parametrize(
@@ -253,12 +256,6 @@ def test_a_text_file_without_a_header_does_not_show_its_first_record(tmp_path):
         ue.read_omop(tmp_path, ["ICD:714.0"])
 
 
-def test_an_empty_database_is_refused(tmp_path):
-    change(tmp_path / "empty.duckdb")
-    with pytest.raises(RecordsError, match=r"person; found none; .* its schema under \[cdm\]"):
-        ue.read_omop(tmp_path / "empty.duckdb", ["ICD:1"])
-
-
 @pytest.mark.parametrize("schema", ['cdm"; DROP TABLE person; --', "a b", "", "a.b.c", "1a"])
 def test_a_schema_is_a_plain_name(tiny_file, schema):
     with pytest.raises(RecordsError, match="plain name"):
@@ -335,15 +332,12 @@ def test_an_engine_s_message_is_left_out_because_it_quotes_records(tiny_file):
     assert error.value.__suppress_context__
 
 
-def test_a_fault_of_the_program_is_not_blamed_on_the_records():
-    with pytest.raises(AttributeError), explain_engine("counting"):
-        OmopTables.nothing  # noqa: B018
-
-
-def test_an_open_connection_serves_and_stays_open(tiny_file):
+def test_a_fault_of_the_program_is_not_blamed_on_the_records(tiny_file):
     connection = ibis.duckdb.connect(tiny_file)
     ue.read_omop(connection, ["ICD:714.0"])
     assert "person" in connection.list_tables()
+    with pytest.raises(AttributeError), explain_engine("counting"):
+        OmopTables.nothing  # noqa: B018
 
 
 def write_folder(folder: Path, person: str) -> Path:

@@ -38,12 +38,9 @@ def ask(database, question):
     return database.execute(question).fetchall()
 
 
-def test_every_table_is_filled(database):
+def test_every_table_is_filled_and_every_reference_leads_somewhere(database):
     for table in TABLES:
         assert ask(database, f"SELECT count(*) FROM {table}")[0][0] > 0  # noqa: S608
-
-
-def test_every_reference_leads_somewhere(database):
     for table, parent in (
         ("visit_occurrence", "person"),
         ("condition_occurrence", "visit_occurrence"),
@@ -69,14 +66,11 @@ def test_every_concept_used_is_in_the_vocabulary(database):
         assert {number for (number,) in ask(database, used)} <= known
 
 
-def test_records_lie_within_the_observed_time(database):
+def test_records_lie_within_the_observed_time_and_the_truth_is_nowhere(database, drawn):
     outside = """SELECT count(*) FROM condition_occurrence JOIN observation_period USING (person_id)
         WHERE condition_start_date NOT BETWEEN observation_period_start_date
         AND observation_period_end_date"""
     assert ask(database, outside) == [(0,)]
-
-
-def test_the_reviewed_charts_are_a_cohort_and_the_truth_is_nowhere(database, drawn):
     members = ask(database, "SELECT subject_id FROM cohort WHERE cohort_definition_id = 1")
     assert sorted(person for (person,) in members) == drawn.reviewed.tolist()
     columns = {name for (name,) in ask(database, "SELECT column_name FROM duckdb_columns()")}
@@ -114,16 +108,22 @@ def calendar(drawn):
     return Calendar(drawn, np.random.default_rng(0))
 
 
-def test_visits_fall_on_different_days_within_sixteen_years(calendar):
+def test_visits_fall_on_different_days_of_their_patients(calendar, drawn):
     days = calendar.visit_day
     assert days.min() >= 0
     assert days.max() < N_DAYS
     for first, n in zip(calendar.first, calendar.visits, strict=True):
         assert (np.diff(days[first : first + n]) > 0).all()
-
-
-def test_no_visit_has_two_notes(calendar):
     assert len(set(calendar.note_visit.tolist())) == len(calendar.note_visit)
+    owner = calendar.list_visits()["person_id"]
+    assert (np.bincount(owner - drawn.counts.index[0]) == drawn.visits).all()
+    rows = list(list_mentions(drawn, calendar, np.random.default_rng(0)))
+    kinds = {(block["term_exists"], block["term_modifiers"]) for block in rows}
+    assert ("N", "negation=true") in kinds
+    assert (None, "conditional=true") in kinds
+    assert ("Y", "negation=false, subject=mother") in kinds
+    numbers = np.concatenate([block["note_nlp_id"] for block in rows])
+    assert len(np.unique(numbers)) == len(numbers)
 
 
 def test_chosen_days_are_different_and_there():
@@ -135,21 +135,6 @@ def test_chosen_days_are_different_and_there():
     assert (np.bincount(patient, minlength=500) == count).all()
     assert ((day >= 0) & (day < available[patient])).all()
     assert len({*zip(patient.tolist(), day.tolist(), strict=True)}) == count.sum()
-
-
-def test_many_mentions_do_not_count(drawn, calendar):
-    rows = list(list_mentions(drawn, calendar, np.random.default_rng(0)))
-    kinds = {(block["term_exists"], block["term_modifiers"]) for block in rows}
-    assert ("N", "negation=true") in kinds
-    assert (None, "conditional=true") in kinds
-    assert ("Y", "negation=false, subject=mother") in kinds
-    numbers = np.concatenate([block["note_nlp_id"] for block in rows])
-    assert len(np.unique(numbers)) == len(numbers)
-
-
-def test_visits_belong_to_their_patients(drawn, calendar):
-    owner = calendar.list_visits()["person_id"]
-    assert (np.bincount(owner - drawn.counts.index[0]) == drawn.visits).all()
 
 
 def test_the_vocabulary_has_every_feature_below_its_parent():

@@ -34,6 +34,7 @@ EVERYBODY = pd.Index([1, 2, 3], name="person_id")
 def described(tiny_file):
     def describe(limits=NO_LIMITS, window=(None, None), *, periods=True):
         with duckdb.connect(str(tiny_file)) as connection:
+            connection.execute("DROP TABLE IF EXISTS observation_period")
             for statement in (PERIODS, ROWS) if periods else ():
                 connection.execute(statement)
             connection.execute(
@@ -48,20 +49,11 @@ def described(tiny_file):
 
 def test_a_patient_is_observed_if_a_period_meets_the_window(described):
     assert described().observed.tolist() == [True, True, False]
-
-
-def test_periods_outside_of_the_window_do_not_count(described):
     window = (date(2005, 1, 1), date(2005, 12, 31))
     assert described(window=window).observed.tolist() == [False, False, False]
-
-
-def test_without_the_table_nothing_is_known(described):
     found = described(periods=False)
     assert found.observed is None
     assert found.eligible.all()
-
-
-def test_sex_excludes_who_is_known_to_have_the_other(described):
     assert described(Limits("female")).possible.tolist() == [False, True, True]
 
 
@@ -209,9 +201,6 @@ def test_visits_dates_and_repeated_rows_are_checked(rich):
         "ICD records that repeat patient, feature and day": (1, 4),
         "NLP records that repeat patient, feature and day": (1, 4),
     }
-
-
-def test_visits_outside_of_the_window_do_not_count(rich):
     window = CountRequest.of(["ICD:714.%"], None, window=("2001-01-02", "2015-01-01"))
     assert find_flaws(rich, window)["patients without a visit"] == (3, 3)
 

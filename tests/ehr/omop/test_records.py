@@ -182,12 +182,16 @@ def test_requests_that_make_no_sense_are_refused(asked, sentence):
         CountRequest.of(**asked)
 
 
-def test_a_narrowed_request_names_its_columns_only():
+def test_a_narrowed_request_names_its_columns_only_and_values_are_read():
     request = CountRequest.of(["ICD:714.%", "CONCEPT:10+", "NLP:%"], None)
     names = ["NLP:11", "CONCEPT:10+", "ICD:714.8"]
     assert [one.column for one in request.narrow(names).features] == names
     with pytest.raises(RecordsError, match="'ICD:715.0' is required, but not requested"):
         request.narrow(["ICD:715.0"])
+    assert evaluate(as_value(ibis.literal(" 6.5 "))) == 6.5
+    assert evaluate(as_value(ibis.literal(""))) is None
+    assert evaluate(as_number(ibis.literal("12"))) == 12
+    assert evaluate(as_text(ibis.literal(12))) == "12"
 
 
 def evaluate(expression):
@@ -212,10 +216,3 @@ def test_days_are_read(written, read):
 def test_what_is_not_a_day_fails(written):
     with pytest.raises(Exception, match="[Cc]onver"):
         evaluate(as_day(ibis.literal(written)))
-
-
-def test_values_numbers_and_texts_are_read():
-    assert evaluate(as_value(ibis.literal(" 6.5 "))) == 6.5
-    assert evaluate(as_value(ibis.literal(""))) is None
-    assert evaluate(as_number(ibis.literal("12"))) == 12
-    assert evaluate(as_text(ibis.literal(12))) == "12"

@@ -152,7 +152,20 @@ def test_members_are_those_of_the_definition(tables, definition, members):
     assert find_members(tables, parse_definition(definition)).tolist() == members
 
 
-def test_additional_criteria_come_before_the_qualified_limit(tables):
+def test_rows_concepts_and_days_are_those_of_the_definition(tables):
+    assert list_rows(tables, 7).tolist() == [1, 2]
+    with pytest.raises(RecordsError, match="no rows with the number 9"):
+        list_rows(tables, 9)
+    # mapped ones join, invalid descendants do not, and absent numbers match nothing
+    mapped = {"concept": {"CONCEPT_ID": 11}, "includeMapped": True}
+    sets = [{"id": 0, "expression": {"items": [mapped]}}, SETS[1]]
+    everybody = define(ConceptSets=sets)
+    assert find_members(tables, parse_definition(everybody)).tolist() == [1, 2, 3]
+    absent = define(ConceptSets=[concepts(0, (99, True, False)), SETS[1]])
+    assert find_members(tables, parse_definition(absent)).tolist() == []
+    definition, window = parse_definition(define()), (date(2001, 1, 2), None)
+    assert find_members(tables, definition, Scope(window)).tolist() == [1]
+    assert list_rows(tables, 7, Scope(window)).tolist() == []
     later = {"Type": "ALL", "CriteriaList": [occurs(CONDITION, 1, *LATER)], "Groups": []}
     inner = {"Type": "ALL", "CriteriaList": [], "Groups": [later]}
     soon_after = occurs(CONDITION, 0, *SOON, kind=1)
@@ -161,12 +174,6 @@ def test_additional_criteria_come_before_the_qualified_limit(tables):
     # person 1's second event has one after it, but not soon; the first one has one soon
     assert find_members(tables, parse_definition(define(soon_after, **first))).tolist() == []
     assert find_members(tables, parse_definition(define(soon_after, **every))).tolist() == [1]
-
-
-def test_rows_of_a_cohort_are_its_members(tables):
-    assert list_rows(tables, 7).tolist() == [1, 2]
-    with pytest.raises(RecordsError, match="no rows with the number 9"):
-        list_rows(tables, 9)
 
 
 NOBODY_LATER = occurs(CONDITION, 0, *LATER, kind=1)
@@ -264,22 +271,6 @@ ADULT = {"Age": {"Value": 40, "Op": "gte"}}
 def test_the_rest_of_a_definition_means_what_circe_makes_of_it(tables, definition, members):
     found = parse_definition({"QualifiedLimit": {"Type": "All"}, **definition})
     assert find_members(tables, found).tolist() == members
-
-
-def test_concepts_are_those_of_the_vocabulary(tables):
-    """Mapped ones join, invalid descendants do not, and absent numbers match nothing."""
-    mapped = {"concept": {"CONCEPT_ID": 11}, "includeMapped": True}
-    sets = [{"id": 0, "expression": {"items": [mapped]}}, SETS[1]]
-    everybody = define(ConceptSets=sets)
-    assert find_members(tables, parse_definition(everybody)).tolist() == [1, 2, 3]
-    absent = define(ConceptSets=[concepts(0, (99, True, False)), SETS[1]])
-    assert find_members(tables, parse_definition(absent)).tolist() == []
-
-
-def test_days_outside_of_the_window_do_not_count(tables):
-    definition, window = parse_definition(define()), (date(2001, 1, 2), None)
-    assert find_members(tables, definition, Scope(window)).tolist() == [1]
-    assert list_rows(tables, 7, Scope(window)).tolist() == []
 
 
 @pytest.mark.parametrize(

@@ -63,16 +63,6 @@ def test_deep_rules_are_refused(text):
         parse_rule(text)
 
 
-def test_an_unknown_feature_is_named():
-    with pytest.raises(VotesError, match="no feature 'ICD:9', needed as part of a rule"):
-        parse_rule("ICD:9").holds(TABLE)
-
-
-def test_features_can_be_renamed():
-    rule = parse_rule("not icd:1 and nlp:pain >= 2").rename(str.upper)
-    assert rule.list_features() == ["ICD:1", "NLP:PAIN"]
-
-
 def read(text):
     """The features of a rule, or the complaint about it."""
     try:
@@ -93,3 +83,7 @@ def test_a_rule_has_limits():
         parse_rule("9" * 5000 + " of (a, b)")
     with pytest.raises(ModelError, match="more than 10,000 characters"):
         parse_rule("a" + " " * 20_000 + "b")
+    with pytest.raises(VotesError, match="no feature 'ICD:9', needed as part of a rule"):
+        parse_rule("ICD:9").holds(TABLE)
+    rule = parse_rule("not icd:1 and nlp:pain >= 2").rename(str.upper)
+    assert rule.list_features() == ["ICD:1", "NLP:PAIN"]

@@ -51,10 +51,12 @@ def pick(found, ending=""):
     return found[[name + ending for name in QUANTITIES]].to_numpy().T
 
 
-def test_figures_are_those_of_a_confusion_table():
+def test_figures_are_those_of_a_confusion_table_by_name(model, flags):
     case = np.array([1, 1, 1, 0, 0, 0, 0, 0], dtype=float)
-    flags = np.array([[1, 1, 0, 1, 0, 0, 0, 0]], dtype=bool).T
-    assert np.allclose(measure(case[None], flags)[0, :, 0], [2 / 3, 4 / 5, 2 / 3, 4 / 5])
+    said = np.array([[1, 1, 0, 1, 0, 0, 0, 0]], dtype=bool).T
+    assert np.allclose(measure(case[None], said)[0, :, 0], [2 / 3, 4 / 5, 2 / 3, 4 / 5])
+    shuffled = flags.sample(frac=1, random_state=0)
+    pd.testing.assert_frame_equal(evaluate_rules(flags, model), evaluate_rules(shuffled, model))
 
 
 def test_definitions_and_tables_of_flags_agree_and_intervals_hold(drawn, model, flags, truth):
@@ -68,11 +70,6 @@ def test_definitions_and_tables_of_flags_agree_and_intervals_hold(drawn, model, 
     assert ((low <= truth) & (truth <= high))[told].all()
     again = evaluate_rules(RULES, drawn.counts, anchors=ANCHORS, utilization="note_count")
     pd.testing.assert_frame_equal(found, again)
-
-
-def test_rows_are_matched_by_name(model, flags):
-    shuffled = flags.sample(frac=1, random_state=0)
-    pd.testing.assert_frame_equal(evaluate_rules(flags, model), evaluate_rules(shuffled, model))
 
 
 def test_charts_correct_a_judge_that_is_wrong():
@@ -107,28 +104,22 @@ def test_charts_drawn_in_strata_are_weighted(drawn, model, flags, truth):
     assert np.abs(pick(found) - truth).mean() < off
 
 
-def test_an_unreliable_phenotyper_tells_nothing_without_charts(model, flags):
+def test_labels_of_low_ppv_and_rules_of_nobody_leave_the_others_judged(model, flags):
+    doubtful = ue.Phenotyper(ANCHORS)
+    why = f"{LOW_PPV}: the anchors may share an error"
+    doubtful.__dict__ = {**model.__dict__, "reliable_": False, "reliability_reason_": why}
+    pd.testing.assert_frame_equal(evaluate_rules(flags, doubtful), evaluate_rules(flags, model))
+    nobody = flags[["two codes"]].assign(nobody=False)
+    with pytest.warns(ReliabilityWarning, match="the rule flags nobody"):
+        found = evaluate_rules(nobody, model).set_index("rule")
+    assert np.isnan(found.loc["nobody", "ppv"])
+    assert found.loc["nobody", "specificity"] == 1
     doubtful = ue.Phenotyper(ANCHORS)
     doubtful.__dict__ = {**model.__dict__, "reliable_": False}
     with pytest.warns(ReliabilityWarning, match="not all quantities of the rules one code"):
         found = evaluate_rules(flags, doubtful)
     assert found[list(QUANTITIES)].isna().all(axis=None)
     assert found["reason"].str.contains("the phenotyper is not reliable").all()
-
-
-def test_a_low_ppv_of_the_labels_alone_leaves_the_rules_judged(model, flags):
-    doubtful = ue.Phenotyper(ANCHORS)
-    why = f"{LOW_PPV}: the anchors may share an error"
-    doubtful.__dict__ = {**model.__dict__, "reliable_": False, "reliability_reason_": why}
-    pd.testing.assert_frame_equal(evaluate_rules(flags, doubtful), evaluate_rules(flags, model))
-
-
-def test_a_rule_that_flags_nobody_has_no_ppv(model, flags):
-    nobody = flags[["two codes"]].assign(nobody=False)
-    with pytest.warns(ReliabilityWarning, match="the rule flags nobody"):
-        found = evaluate_rules(nobody, model).set_index("rule")
-    assert np.isnan(found.loc["nobody", "ppv"])
-    assert found.loc["nobody", "specificity"] == 1
 
 
 def test_a_model_file_keeps_nothing_of_the_patients(model, flags, tmp_path):

@@ -8,6 +8,7 @@ from unelisa.ehr.rules.overlap import (
     find_families,
     list_implications,
     measure_overlap,
+    show_within,
 )
 from unelisa.ehr.rules.patterns import (
     draw_by_pattern,
@@ -48,18 +49,19 @@ def expected_table(name, n, prevalence):
     return read_patterns(frame, name)
 
 
-def test_a_table_counts_every_pattern():
+def test_a_table_counts_every_pattern_as_the_model_expects():
     flags = np.array([[1, 0], [1, 1], [1, 0]], dtype=bool)
     table = tabulate_patterns(["a", "b"], flags)
     assert table.to_numpy().tolist() == [[0, 0, 0], [0, 1, 0], [1, 0, 2], [1, 1, 1]]
     assert suppress_counts(table, 2)["patients"].tolist() == ["0", "0", "2", "<2"]
-
-
-def test_the_fit_finds_what_the_model_expects():
     fit = fit_patterns([expected_table("A", 1e7, 0.3), expected_table("B", 1e7, 0.05)])
     assert np.allclose(fit.prevalence, [0.3, 0.05], atol=1e-3)
     assert np.allclose(fit.sensitivity, SENSITIVITY, atol=1e-3)
     assert np.allclose(fit.specificity, SPECIFICITY, atol=1e-3)
+    flags = np.array([[1, 1, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], dtype=bool)
+    found = measure_overlap(flags)
+    assert np.allclose(found[:2], [[1, 2 / 3, 0], [2 / 3, 1, 0]])
+    assert np.isnan(found[2]).all()
 
 
 def test_two_rules_need_two_sites_that_differ():
@@ -101,7 +103,7 @@ def test_intervals_hold_and_accuracies_may_be_a_sites_own():
         assert shared is not own
 
 
-def test_rules_within_one_another_are_one_family():
+def test_rules_within_one_another_are_one_family_without_arrows_past_the_next():
     flags = draw(5000, 0.2, 5)
     nested = np.column_stack([flags, flags[:, 0] & flags[:, 1]])
     table = read_patterns(tabulate_patterns(["a", "b", "c", "a and b"], nested), "A")
@@ -112,9 +114,14 @@ def test_rules_within_one_another_are_one_family():
     found = evaluate_patterns([read_patterns(tabulate_patterns(list("abcd"), copied), "A")])
     assert found["sensitivity"].isna().tolist() == [False, False, False, True]
     assert found["reason"].tolist()[3] == "it contains, or is within, another rule"
+    wide = np.arange(100) < 60
+    flags = np.column_stack([wide, np.arange(100) < 30, np.arange(100) < 10, wide])
+    patterns, counts = np.unique(flags, axis=0, return_counts=True)
+    found = set(list_implications(show_within(patterns, counts.astype(float))))
+    assert found == {(0, 3), (3, 0), (1, 0), (1, 3), (2, 1)}
 
 
-def test_unreadable_tables_are_refused():
+def test_unreadable_tables_and_sites_without_patients_are_refused():
     good = tabulate_patterns(["a"], np.array([[True], [False]]))
     with pytest.raises(VotesError, match="no column patients"):
         read_patterns(good[["a"]], "A")
@@ -129,6 +136,11 @@ def test_unreadable_tables_are_refused():
         tabulate_patterns([str(k) for k in range(13)], np.zeros((2, 13), dtype=bool))
     with pytest.raises(VotesError, match="has other rules"):
         evaluate_patterns([read_patterns(good, "A"), site("B", 100, 0.5, 0)])
+    empty = tabulate_patterns(["a", "b", "c"], np.zeros((0, 3), dtype=bool))
+    with pytest.raises(VotesError, match="table of A counts no patient"):
+        evaluate_patterns([read_patterns(empty, "A")])
+    with pytest.raises(ModelError, match="same name"):
+        tabulate_patterns(["a", "a"], np.array([[True, False]]))
 
 
 @pytest.mark.parametrize("cell", ["<1000000000", "<101", "9" * 400, "9" * 5000, "<" + "9" * 5000])
@@ -137,24 +149,6 @@ def test_counts_and_thresholds_have_limits(cell):
     table.loc[0, "patients"] = cell
     with pytest.raises(VotesError, match="neither a number up to 10,000,000,000"):
         read_patterns(table, "A")
-
-
-def test_a_site_without_patients_is_refused():
-    empty = tabulate_patterns(["a", "b", "c"], np.zeros((0, 3), dtype=bool))
-    with pytest.raises(VotesError, match="table of A counts no patient"):
-        evaluate_patterns([read_patterns(empty, "A")])
-
-
-def test_rules_of_the_same_name_are_refused():
-    with pytest.raises(ModelError, match="same name"):
-        tabulate_patterns(["a", "a"], np.array([[True, False]]))
-
-
-def test_overlap_is_the_share_of_a_rules_patients():
-    flags = np.array([[1, 1, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], dtype=bool)
-    found = measure_overlap(flags)
-    assert np.allclose(found[:2], [[1, 2 / 3, 0], [2 / 3, 1, 0]])
-    assert np.isnan(found[2]).all()
 
 
 def test_charts_by_pattern_stand_for_all_patients():
@@ -168,14 +162,6 @@ def test_charts_by_pattern_stand_for_all_patients():
     assert np.allclose(weighted, flags.sum(axis=0))
     mixed = flags.any(axis=1) & ~flags.all(axis=1)
     assert mixed[sample.rows].mean() > 1.5 * mixed.mean()
-
-
-def test_a_chain_of_rules_has_no_arrow_past_the_next_one_and_copies_point_at_each_other():
-    wide = np.arange(100) < 60
-    flags = np.column_stack([wide, np.arange(100) < 30, np.arange(100) < 10, wide])
-    patterns, counts = np.unique(flags, axis=0, return_counts=True)
-    found = set(list_implications(patterns, counts.astype(float)))
-    assert found == {(0, 3), (3, 0), (1, 0), (1, 3), (2, 1)}
 
 
 def test_small_patterns_and_rules_of_nobody_are_not_numbers():
@@ -205,3 +191,33 @@ def test_no_small_pattern_can_be_worked_out(alone):
     found = publish(alone, 45, 54)
     tables = [(k, 45 + alone - k, 54 - alone + k) for k in range(1, FEWEST_SHOWN)]
     assert sum(publish(*table) == found for table in tables) > 2  # one before
+
+
+@pytest.mark.parametrize("few", range(1, FEWEST_SHOWN))
+def test_sizes_of_nested_rules_show_no_small_difference(few):
+    """A rule within another one, and two rules beside the one that asks for both."""
+
+    def nest(few):
+        rows = np.arange(3000)
+        return np.column_stack([rows < 150, rows < 150 + few])
+
+    def intersect(few):
+        rows = np.arange(3000)
+        a, b = rows < 150, (rows >= few) & (rows < 260)
+        return np.column_stack([a, b, a & b])
+
+    for draw, names in ((nest, "ab"), (intersect, "abc")):
+        found = describe_overlap(list(names), draw(few))
+        assert found["rounded"]
+        assert all(size % 10 == 0 for size in found["flagged"].values())
+    tables = (describe_overlap("ab", nest(k)) for k in range(1, FEWEST_SHOWN))
+    found = describe_overlap("ab", nest(few))
+    assert sum(table == found for table in tables) > 2  # one before
+
+
+def test_sizes_stay_exact_where_no_difference_is_small():
+    rows = np.arange(3000)
+    found = describe_overlap(["a", "b"], np.column_stack([rows < 153, rows < 187]))
+    assert not found["rounded"]
+    assert found["flagged"] == {"a": 153, "b": 187}
+    assert found["within"] == [["a", "b"]]

@@ -46,14 +46,11 @@ def test_the_e_step_is_the_posterior_of_the_enumerated_model():
     assert np.allclose(found, high / (low + high), atol=1e-6)
 
 
-def test_prior_odds_enter_as_a_field_on_the_truth():
+def test_prior_odds_enter_as_a_field_and_the_marginal_loss_is_that_of_enumeration():
     values = np.zeros((3, N_VOTERS), np.int8)
     odds = np.array([-2.0, 0.0, 3.0])
     posterior = PseudoLikelihood(values, odds, fit_biases=False).posterior(empty_network(N_VOTERS))
     assert np.allclose(posterior, 1 / (1 + np.exp(-odds)))
-
-
-def test_marginal_loss_is_that_of_enumeration():
     rng = np.random.default_rng(1)
     network = make_network(rng)
     values = rng.choice([-1, 0, 1], size=(30, N_VOTERS)).astype(np.int8)
@@ -231,7 +228,7 @@ def test_a_hessian_of_many_partners_is_taken_from_a_part_of_the_items():
     assert few == pytest.approx(all_items, rel=0.01)
 
 
-def test_an_edge_of_the_common_size_is_there_and_an_uncertain_weight_shrunk_toward_it():
+def test_an_edge_is_there_or_not_by_its_expected_prior():
     slab = Slab(0.5, 0.01)
     zero, positive, negative = slab.probabilities(np.array([0.0, 0.5, -0.5]), 0.15)
     assert zero[0] > 0.95
@@ -241,9 +238,6 @@ def test_an_edge_of_the_common_size_is_there_and_an_uncertain_weight_shrunk_towa
     sure, unsure = slab.shrink(np.array([1.2, 1.2]), np.array([0.01, 0.6]))
     assert sure == pytest.approx(1.2, abs=0.01)
     assert unsure < 0.9
-
-
-def test_the_expected_prior_has_the_gradient_of_the_expected_log_density():
     slab, x, spike = Slab(0.5, 0.04), np.array([-0.4, 0.1, 0.3]), 0.15
     zero, positive, negative = slab.probabilities(x, spike)
     wanted = -zero * x / 0.15**2 - positive * (x - 0.5) / 0.04 - negative * (x + 0.5) / 0.04
@@ -251,7 +245,7 @@ def test_the_expected_prior_has_the_gradient_of_the_expected_log_density():
     assert np.allclose(-precision * (x - center), wanted)
 
 
-def test_size_and_shares_of_the_slab_are_learned_from_the_edges():
+def test_slabs_are_learned_from_edges_and_weights():
     rng = np.random.default_rng(0)
     signs = rng.choice([-1, 1], size=100)
     edges = np.concatenate([signs * rng.normal(0.7, 0.08, 100), rng.normal(0, 0.05, 900)])
@@ -263,16 +257,6 @@ def test_size_and_shares_of_the_slab_are_learned_from_the_edges():
     assert slab.variance == pytest.approx((0.15 * 0.7) ** 2, rel=0.1)  # the floor, above .08^2
     assert slab.shares[0] == pytest.approx(0.9, abs=0.02)
     assert slab.shares[1] == slab.shares[2]
-
-
-def test_without_any_edge_the_size_stays():
-    slab = Slab(0.4, 0.05).updated(np.zeros(50), np.zeros(50), 0.08)
-    assert slab.size == 0.4
-    assert slab.shares[0] > 0.9
-    assert learn_edge_slab(np.zeros(50), np.zeros(50)).size == 0.3
-
-
-def test_experts_are_learned_from_the_weights():
     rng = np.random.default_rng(1)
     truth = np.concatenate([np.full(5, 0.8), np.full(3, -0.8), np.zeros(30)])
     errors = np.full(38, 0.1)
@@ -280,6 +264,10 @@ def test_experts_are_learned_from_the_weights():
     slab = learn_weight_slab(weights, errors)
     assert slab.size == pytest.approx(0.8, abs=0.1)
     assert np.array_equal(slab.expert_probabilities(weights, errors) > 0.5, truth != 0)
+    slab = Slab(0.4, 0.05).updated(np.zeros(50), np.zeros(50), 0.08)
+    assert slab.size == 0.4
+    assert slab.shares[0] > 0.9
+    assert learn_edge_slab(np.zeros(50), np.zeros(50)).size == 0.3
 
 
 @pytest.mark.parametrize("n_voters", [1, 2, 3])

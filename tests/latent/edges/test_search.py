@@ -58,7 +58,7 @@ def one_pair(s, t):
     return pair
 
 
-def test_the_true_graph_costs_less_than_its_neighbors(search, right):
+def test_true_graphs_cost_least_with_the_models_experts(search, right, simulated):
     cost = search.cost(right)
     s, t = np.argwhere(np.triu(right.support))[0]
     assert search.cost(search.maximize(right.keep(~one_pair(s, t)))) > cost
@@ -66,11 +66,6 @@ def test_the_true_graph_costs_less_than_its_neighbors(search, right):
     more = right._replace(support=right.support | one_pair(s, t))
     assert search.cost(search.maximize(more)) > cost
     assert search.cost(right._replace(weights=np.zeros(15))) > cost + 15
-
-
-def test_the_experts_are_those_of_the_model_and_the_gain_counts_what_they_explain(
-    search, right, simulated
-):
     found = search.expert_probabilities(right) > 0.5
     assert np.array_equal(np.flatnonzero(found), simulated.experts)
     assert search.gain(right) > 50
@@ -78,16 +73,13 @@ def test_the_experts_are_those_of_the_model_and_the_gain_counts_what_they_explai
     assert search.gain(right._replace(weights=right.weights * few)) <= 0
 
 
-def test_weak_edges_are_removed(right):
+def test_weak_edges_are_removed_and_missing_ones_come_back(right, search):
     s, t = np.argwhere(np.triu(right.support))[0]
     edges = np.where(one_pair(s, t), 0.9 * WEAK * right.slab.size, right.edges)
     pruned = right._replace(edges=edges).pruned()
     assert not pruned.support[s, t]
     assert pruned.edges[s, t] == 0
     assert pruned.support.sum() == right.support.sum() - 2
-
-
-def test_missing_edges_come_back(search, right):
     gone = np.zeros((15, 15), bool)
     for s, t in np.argwhere(np.triu(right.support))[::4]:
         gone |= one_pair(s, t)
@@ -111,7 +103,7 @@ def test_a_false_expert_takes_its_missing_edge_instead(search, right, simulated)
     assert search.cost(swapped) < search.cost(start)
 
 
-def test_edges_between_experts_that_the_truth_explains_are_cut(search, right, simulated):
+def test_explained_edges_are_cut_and_no_move_costs_more(search, right, simulated):
     s, t = simulated.experts[:2]
     edge = np.sign(right.weights[s] * right.weights[t]) * right.slab.size
     edges = np.where(one_pair(s, t), edge, right.edges)
@@ -119,9 +111,6 @@ def test_edges_between_experts_that_the_truth_explains_are_cut(search, right, si
     renewed = search.renew(Start("with an edge more", start))
     assert not renewed.network.support[s, t]
     assert renewed.cost == search.cost(renewed.network) < search.cost(start)
-
-
-def test_no_pass_through_the_moves_increases_the_cost(search, right):
     kept = np.random.default_rng(0).random((15, 15)) < 0.5
     network = right.keep(kept & kept.T)
     start = Start("half", network, cost=search.cost(network))
@@ -187,29 +176,23 @@ def test_with_very_many_voters_only_the_strongest_pairs_are_considered():
     assert candidate_pairs(scores[:20, :20]).sum() == 20 * 19
 
 
-def test_weights_are_known_up_to_sign_and_scale():
-    weights = np.array([1.0, 0.0, -1.0, 0.5])
-    assert resembles(weights, [np.array([1.0, 2.0, 5.0, 1.0]), -2 * weights])
-    assert not resembles(weights, [np.array([0.0, 1.0, 0.0, 1.0])])
-    assert not resembles(weights, [])
-
-
-def test_starts_differ_from_each_other(likelihood, pilot):
+def test_starts_differ_from_each_other_and_their_explained_edges_are_gone(likelihood, pilot):
     starts = propose_starts(likelihood, pilot)
     plain = [s.network.weights for s in starts if not s.name.endswith("fewer edges")]
     assert len(plain) > 1
     for k, weights in enumerate(plain):
         assert not resembles(weights, plain[:k])
         assert np.abs(weights).max() <= 1
-
-
-def test_explained_edges_are_gone(likelihood, pilot):
     for start in propose_starts(likelihood, pilot):
         network = start.network
         shared = np.outer(network.weights, network.weights)
         left = network.support & (np.abs(shared) > 0.2) & (shared * network.edges > 0)
         assert left.any() <= (not start.name.endswith("fewer edges"))
         assert not network.edges[~network.support].any()
+    weights = np.array([1.0, 0.0, -1.0, 0.5])
+    assert resembles(weights, [np.array([1.0, 2.0, 5.0, 1.0]), -2 * weights])
+    assert not resembles(weights, [np.array([0.0, 1.0, 0.0, 1.0])])
+    assert not resembles(weights, [])
 
 
 def test_one_of_the_starts_is_near_the_truth(simulated, likelihood, pilot):

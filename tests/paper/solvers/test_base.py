@@ -27,9 +27,6 @@ def solution_with(kkt):
         ({"penalties": np.array([1.0, np.inf, 1.0])}, "penalties must be positive and finite"),
         ({"penalties": np.array([1.0, np.nan, 1.0])}, "penalties must be positive and finite"),
         ({"penalties": np.ones(2)}, r"penalties must have shape \(3,\), found \(2,\)"),
-        ({"item_weights": np.ones(3)}, r"item_weights must have shape \(2,\)"),
-        ({"item_weights": np.array([1.0, -1.0])}, "item_weights must be zero or positive"),
-        ({"item_weights": np.array([1.0, np.inf])}, "item_weights must be zero or positive"),
     ],
 )
 def test_a_problem_without_meaning_is_refused(change, words):
@@ -62,13 +59,13 @@ def test_a_warning_names_the_voters_and_the_worst(names, told):
 
 def objective(problem, s, theta, b):
     logits = problem.votes @ theta + b
-    counted = np.abs(problem.votes[:, s]) @ problem.item_weights
-    return naive_solver.loss(problem.votes, s, logits, problem.item_weights) / counted
+    counted = np.count_nonzero(problem.votes[:, s])
+    return naive_solver.loss(problem.votes, s, logits) / counted
 
 
 @pytest.mark.parametrize("kind", ["ordinary", "abstaining"])
 def test_scores_are_minus_the_derivatives_of_the_loss(kind):
-    problem = naive_solver.hard_problem(kind, 0, weighted=True)
+    problem = naive_solver.hard_problem(kind, 0)
     rng = np.random.default_rng(1)
     weights, b = 0.3 * rng.standard_normal((6, 6)) * (1 - np.eye(6)), rng.standard_normal(6)
     edges, ones = scores(problem, weights, b)
@@ -103,9 +100,9 @@ def test_voters_with_one_kind_of_vote_leave_the_design():
     votes = np.array([[1, 1, 0, 1], [1, 0, 0, -1], [1, 1, 0, -1]], np.int8, order="F")
     problem = solvers.L1Problem(votes, np.ones(4))
     assert design_voters(problem).tolist() == [False, False, False, True]
-    weighted = replace(problem, item_weights=np.array([0.0, 1.0, 1.0]))
-    assert not design_voters(weighted).any()
-    assert not solvers.optimality(weighted, np.zeros((4, 4)), np.zeros(4)).any()
+    one_sided = replace(problem, votes=votes[1:])
+    assert not design_voters(one_sided).any()
+    assert not solvers.optimality(one_sided, np.zeros((4, 4)), np.zeros(4)).any()
 
 
 @pytest.fixture

@@ -44,7 +44,6 @@ def check(name, problem):
 def test_the_optimality_conditions_hold(name, kind):
     for seed in range(3):
         check(name, naive_solver.hard_problem(kind, seed))
-        check(name, naive_solver.hard_problem(kind, seed, weighted=True))
         check(name, naive_solver.hard_problem(kind, seed, intercept=False))
 
 
@@ -66,15 +65,12 @@ def test_columns_as_rare_as_health_records(intercept):
 @given(
     kind=st.sampled_from(naive_solver.KINDS),
     seed=st.integers(0, 10**6),
-    weighted=st.booleans(),
     intercept=st.booleans(),
     size=st.sampled_from([1e-3, 1e-2, 0.1, 1.0]),
     tol=st.sampled_from([1e-3, 1e-5]),
 )
-def test_the_fast_solver_solves_any_problem_with_any_penalty(
-    kind, seed, weighted, intercept, size, tol
-):
-    problem = naive_solver.hard_problem(kind, seed, weighted, intercept)
+def test_the_fast_solver_solves_any_problem_with_any_penalty(kind, seed, intercept, size, tol):
+    problem = naive_solver.hard_problem(kind, seed, intercept)
     check("working_set", replace(problem, penalties=problem.penalties * size, tol=tol))
 
 
@@ -85,16 +81,6 @@ def test_the_minimum_is_the_same(name):
     solution = SOLVERS[name]().solve(problem)
     assert np.allclose(solution.weights, reference.weights, atol=1e-5)
     assert np.allclose(solution.intercepts, reference.intercepts, atol=1e-5)
-
-
-@EVERY_SOLVER
-def test_an_item_of_weight_two_counts_as_two_items(name):
-    problem = replace(naive_solver.hard_problem("abstaining", 3), tol=1e-6)
-    weights = np.where(np.arange(60) < 20, 2.0, 1.0)
-    doubled = np.asfortranarray(np.vstack([problem.votes, problem.votes[:20]]))
-    weighted = SOLVERS[name]().solve(replace(problem, item_weights=weights))
-    plain = SOLVERS[name]().solve(replace(problem, votes=doubled))
-    assert np.allclose(weighted.weights, plain.weights, atol=1e-4)
 
 
 @EVERY_SOLVER
@@ -135,13 +121,6 @@ def test_items_on_which_a_voter_abstained_do_not_count_for_it(name):
     assert found.weights[0, 1] == pytest.approx(np.arctanh(0.5 - 0.2), abs=1e-5)
     # voter 1's own regression counts all 13 items; on five of them 0 says nothing
     assert found.weights[1, 0] == pytest.approx(np.arctanh(0.5 - 0.2 * 13 / 8), abs=1e-5)
-
-
-@EVERY_SOLVER
-def test_a_weight_counts_an_item_so_often_and_zero_leaves_it_out(name):
-    weights = np.array([2.0, 1, 1, 0, 1, 1, 1, 1])  # agreement 7 - 1 of 8
-    found = solve(name, PAIR, 0.2, item_weights=weights, fit_intercept=False)
-    assert found.weights[0, 1] == pytest.approx(np.arctanh(6 / 8 - 0.2), abs=1e-5)
 
 
 @EVERY_SOLVER

@@ -12,7 +12,6 @@ from unelisa.kernels.l1_logistic import CHUNK
 from unelisa.paper.solvers import L1Problem, base
 from unelisa.votes.blocks import Block, SparseVotes
 
-NONE = np.empty(0)
 BATCH = batch_of(
     {
         2: ({0: 0.5, 3: -0.4, 4: 0.3}, 0.4),
@@ -21,16 +20,15 @@ BATCH = batch_of(
         1: ({4: 0.6, 2: 0.1}, 0.0),
     }
 )
-CASES = pytest.mark.parametrize(("weighted", "abstain"), [(False, 0.0), (False, 0.3), (True, 0.3)])
+CASES = pytest.mark.parametrize("abstain", [0.0, 0.3])
 
 
-def draw(n_items, weighted=False, abstain=0.0, n_voters=5):
+def draw(n_items, abstain=0.0, n_voters=5):
     """A problem and its rows."""
     rng = np.random.default_rng(6)
     votes = rng.choice([-1, 1], size=(n_items, n_voters)).astype(np.int8, order="F")
     votes[rng.random(votes.shape) < abstain] = 0
-    weights = rng.choice([0.0, 0.5, 2.0], n_items) if weighted else None
-    problem = L1Problem(votes, np.ones(n_voters), item_weights=weights)
+    problem = L1Problem(votes, np.ones(n_voters))
     return problem, base.Rows.of(problem, 1)
 
 
@@ -39,31 +37,27 @@ def test_votes_are_copied_once_where_another_layout_is_needed():
     copied = base.Rows.of(replace(problem, votes=np.ascontiguousarray(problem.votes)), 1)
     assert copied.blocks.votes.flags.f_contiguous
     assert base.Rows.of(problem, 1).blocks.votes is problem.votes
-    problem, _ = draw(6, True)
-    votes, weights = problem.votes, problem.item_weights
-    items = base.items_of(Block(votes, 0), weights)
+    votes = draw(6)[0].votes
+    items = base.items_of(Block(votes, 0))
     assert np.shares_memory(items.votes, votes)
-    assert not any(array.flags.writeable for array in items.rare)
-    for array, own in zip(items[:2], (votes, weights), strict=True):
-        assert not array.flags.writeable
-        assert array.flags.c_contiguous
-        assert own.flags.writeable
+    assert not any(array.flags.writeable for array in (items.votes, *items.rare))
+    assert items.votes.flags.c_contiguous
+    assert votes.flags.writeable
     for other in (np.ascontiguousarray(votes), SparseVotes.of(votes)):
-        assert np.array_equal(base.items_of(Block(other, 0), NONE).votes, votes.T)
+        assert np.array_equal(base.items_of(Block(other, 0)).votes, votes.T)
 
 
 @CASES
 @pytest.mark.parametrize("n_items", [30, base.STREAM + 1])
-def test_moments_are_means_and_counts_are_exact(weighted, abstain, n_items):
-    problem, here = draw(n_items, weighted, abstain)
+def test_moments_are_means_and_counts_are_exact(abstain, n_items):
+    problem, here = draw(n_items, abstain)
     votes, moments = problem.votes, here.moments()
-    w = problem.item_weights if weighted else np.ones(n_items)
-    tolerance = {"rtol": 1e-5, "atol": 1e-3 * weighted}
-    assert moments.total == pytest.approx(w.sum())
-    assert np.allclose(moments.agreement * w.sum(), naive_solver.agreements(votes, w), **tolerance)
-    assert np.allclose(moments.firsts * w.sum(), w @ votes)
-    assert np.allclose(moments.totals, w @ np.abs(votes))
-    assert np.allclose(moments.means, w @ votes / (w @ np.abs(votes)))
+    sums, counts = votes.sum(axis=0, dtype=float), np.abs(votes).sum(axis=0, dtype=float)
+    assert moments.total == n_items
+    assert np.allclose(moments.agreement * n_items, naive_solver.agreements(votes))
+    assert np.allclose(moments.firsts * n_items, sums)
+    assert np.allclose(moments.totals, counts)
+    assert np.allclose(moments.means, sums / counts)
     assert moments.counts.tolist() == np.count_nonzero(votes, axis=0).tolist()
     assert moments.varied.all()
 
@@ -73,32 +67,30 @@ def test_agreements_are_exact_and_only_positive_weights_vary(monkeypatch):
     monkeypatch.setattr(base, "PACKED", 128)
     votes = draw(300)[0].votes
     votes[128:256][np.random.default_rng(0).random((128, 5)) < 0.3] = 0
-    sums, counts, _, _ = base.measure_moments(Block(votes, 0), NONE, 1)
+    sums, counts, _ = base.measure_moments(Block(votes, 0), 1)
     assert np.array_equal(sums, naive_solver.agreements(votes))
-    assert np.array_equal(counts[:, 0], np.count_nonzero(votes, axis=0))
+    assert np.array_equal(counts, np.count_nonzero(votes, axis=0))
     votes = np.array([[1, 1, 0, 1], [-1, 1, 0, 0], [1, 1, 0, -1]], np.int8, order="F")
     plain = L1Problem(votes, np.ones(4))
     assert base.Rows.of(plain, 1).moments().varied.tolist() == [True, False, False, True]
-    heavy = replace(plain, item_weights=np.array([1.0, 0.0, 1.0]))
-    assert base.Rows.of(heavy, 1).moments().varied.tolist() == [False, False, False, True]
     votes = np.empty((0, 5), dtype=np.int8, order="F")
-    assert not base.measure_all_scores(Block(votes, 0), NONE, base.NONE_LISTED, BATCH)[0].any()
-    assert not any(part.any() for part in base.measure_moments(Block(votes, 0), NONE, 1))
+    assert not base.measure_all_scores(Block(votes, 0), base.NONE_LISTED, BATCH)[0].any()
+    assert not any(part.any() for part in base.measure_moments(Block(votes, 0), 1))
 
 
 @pytest.mark.parametrize("abstain", [0.0, 0.3])
 def test_panels_of_voters_add_up_whatever_the_threads(abstain):
     votes = draw(90, abstain=abstain, n_voters=2 * base.PANEL + 3)[0].votes
     for n_threads in (1, 5):
-        sums = base.measure_moments(Block(votes, 0), NONE, n_threads)[0]
+        sums = base.measure_moments(Block(votes, 0), n_threads)[0]
         assert np.array_equal(sums, naive_solver.agreements(votes))
 
 
-@pytest.mark.parametrize("weights", [None, np.zeros(4)])
-def test_totals_of_nothing_are_one_so_that_means_are_numbers(weights):
-    votes = np.zeros((4, 3), np.int8, order="F")
-    moments = base.Rows.of(L1Problem(votes, np.ones(3), item_weights=weights), 1).moments()
-    assert moments.total == (4.0 if weights is None else 1.0)
+@pytest.mark.parametrize("n_items", [0, 4])
+def test_totals_of_nothing_are_one_so_that_means_are_numbers(n_items):
+    votes = np.zeros((n_items, 3), np.int8, order="F")
+    moments = base.Rows.of(L1Problem(votes, np.ones(3)), 1).moments()
+    assert moments.total == max(n_items, 1)
     assert moments.totals.tolist() == [1.0] * 3
     assert not moments.means.any()
     assert not moments.agreement.any()
@@ -107,26 +99,26 @@ def test_totals_of_nothing_are_one_so_that_means_are_numbers(weights):
 
 @CASES
 @pytest.mark.parametrize("precise", [False, True])
-def test_scores_and_loss(weighted, abstain, precise):
-    problem, here = draw(CHUNK + 3, weighted, abstain)
+def test_scores_and_loss(abstain, precise):
+    problem, here = draw(CHUNK + 3, abstain)
     sums = here.scores(BATCH, precise)
     error = 1e-9 if precise else 0.05
     for q, s in enumerate(BATCH.voters):
         design, z = point_of(problem.votes, BATCH, q)
-        r = naive_solver.residuals(problem.votes, s, z, problem.item_weights)
+        r = naive_solver.residuals(problem.votes, s, z)
         members = slice(BATCH.starts[q], BATCH.starts[q + 1])
         assert np.allclose(sums.scores[members], (r @ design)[:-1], atol=error)
         assert sums.intercepts[q] == pytest.approx(r.sum(), abs=error)
         if precise:
-            loss = naive_solver.loss(problem.votes, s, z, problem.item_weights)
+            loss = naive_solver.loss(problem.votes, s, z)
             assert sums.loss[q] == pytest.approx(loss)
 
 
 @CASES
 @pytest.mark.parametrize("n_items", [1, base.STREAM, 2 * base.STREAM + 9])
-def test_scores_against_all_voters(weighted, abstain, n_items):
-    problem, here = draw(n_items, weighted, abstain)
-    expected = all_scores_of(problem.votes, BATCH, problem.item_weights)
+def test_scores_against_all_voters(abstain, n_items):
+    problem, here = draw(n_items, abstain)
+    expected = all_scores_of(problem.votes, BATCH)
     assert np.allclose(here.all_scores(BATCH), expected, rtol=0, atol=2e-6 * n_items)
 
 
@@ -142,7 +134,7 @@ def test_listed_votes_give_the_scores_and_curvatures_of_all(everyone):
     listed = plain.listing(plain.moments())
     usual = np.array([-1, -1 if everyone else 0, -1, 1, -1])
     assert np.array_equal(listed.rare.usual, usual)
-    assert listed.rare.places.size == 1 + np.count_nonzero((votes != usual)[:, usual != 0])
+    assert listed.rare.places.size == np.count_nonzero((votes != usual)[:, usual != 0])
     expected = all_scores_of(problem.votes, BATCH)
     assert np.allclose(listed.all_scores(BATCH), expected, rtol=0, atol=2e-6 * n_items)
     for floor in (0.0, 0.1, -1.0):
@@ -191,13 +183,13 @@ def test_a_quick_hessian_takes_as_many_chunks_as_make_a_sample():
 
 @pytest.mark.parametrize("precise", [False, True])
 def test_every_kth_chunk_of_all_items_is_taken_wherever_a_block_begins(precise):
-    problem, _ = draw(5 * CHUNK + 11, True, 0.2)
-    votes, weights, strides = problem.votes, problem.item_weights, np.array([1, 2, 3, 4])
+    problem, _ = draw(5 * CHUNK + 11, 0.2)
+    votes, strides = problem.votes, np.array([1, 2, 3, 4])
 
     def measure(low, high):
         block = Block(votes[low:high], low)
         given = base.NONE_LISTED, BATCH, (strides, np.zeros(4)), precise
-        return base.measure_curvatures(block, weights[low:high], *given)
+        return base.measure_curvatures(block, *given)
 
     cuts = ((0, CHUNK), (CHUNK, 4 * CHUNK), (4 * CHUNK, len(votes)))
     parts = [measure(*cut) for cut in cuts]
@@ -205,7 +197,6 @@ def test_every_kth_chunk_of_all_items_is_taken_wherever_a_block_begins(precise):
     for squares, mass in (measure(0, len(votes)), [sum(part) for part in zip(*parts, strict=True)]):
         for q, stride in enumerate(strides):
             some = chunks % stride == 0
-            expected = square_of(votes[some], BATCH, q, weights[some])
+            expected = square_of(votes[some], BATCH, q)
             assert_square(squares[places[q] : places[q + 1]], expected, rtol=1e-4, atol=0.05)
-            counted = counted_of(votes, BATCH.voters[q], weights)
-            assert mass[q] == pytest.approx(counted[some].sum())
+            assert mass[q] == counted_of(votes, BATCH.voters[q])[some].sum()

@@ -47,7 +47,7 @@ def test_ordinary_votes_and_tight_tolerances_are_met_on_the_device(problem):
 @pytest.mark.parametrize("kind", naive_solver.KINDS)
 def test_the_device_never_claims_too_much(kind):
     for seed in range(2):
-        hard = naive_solver.hard_problem(kind, seed, weighted=seed == 1)
+        hard = naive_solver.hard_problem(kind, seed)
         solution = on_device(hard)
         assert np.all(certificate(hard, solution) <= solution.kkt + 1e-9)
 
@@ -78,16 +78,12 @@ def test_samples_and_chunks_give_the_same(problem, monkeypatch):
     assert certificate(problem, solution).max() <= problem.tol
 
 
-def large_problem(abstaining, weighted):
+def large_problem(abstaining):
     """More items than one exact run, and not a multiple of it."""
     rng = np.random.default_rng(0)
     votes = np.asfortranarray(rng.choice([-1, 1], size=(9001, 12), p=[0.3, 0.7]).astype(np.int8))
     votes[rng.random(votes.shape) < 0.3 * abstaining] = 0
-    return L1Problem(
-        votes,
-        np.full(12, 0.05),
-        item_weights=rng.choice([0.0, 0.3, 2.0], 9001) if weighted else None,
-    )
+    return L1Problem(votes, np.full(12, 0.05))
 
 
 def random_point(items, seed):
@@ -99,9 +95,8 @@ def random_point(items, seed):
 
 
 @pytest.mark.parametrize("abstaining", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_scores_err_by_less_than_their_bound(abstaining, weighted):
-    problem = large_problem(abstaining, weighted)
+def test_scores_err_by_less_than_their_bound(abstaining):
+    problem = large_problem(abstaining)
     items = sums.DeviceItems.of(problem, CPU)
     task = batched.Task.of(problem, items)
     for seed, bits in enumerate([sums.COARSE, sums.FINE, sums.DOUBLE]):
@@ -140,19 +135,14 @@ def test_split_products_are_exact_up_to_their_grid():
         )
 
 
-def test_moments_are_whole_numbers_or_weighted():
-    problem = large_problem(True, False)
+def test_moments_are_whole_numbers():
+    problem = large_problem(True)
     problem.votes[:, 3] = 1
     problem.votes[:, 4] = 0
     items = sums.DeviceItems.of(problem, CPU)
     votes = np.column_stack([problem.votes, np.ones(9001)]).astype(float)
     assert np.array_equal(items.moments()[:13, :13].numpy(), votes.T @ votes)
     assert np.array_equal(batched.Task.of(problem, items).inside.numpy(), design_voters(problem))
-    problem = naive_solver.hard_problem("abstaining", 0, weighted=True)
-    weights = problem.item_weights / problem.item_weights.max()
-    design = np.column_stack([problem.votes, np.ones(60)])
-    moments = sums.DeviceItems.of(problem, CPU).moments()[:7, :7].numpy()
-    assert moments == pytest.approx(design.T @ (weights[:, None] * design))
     problem = naive_solver.hard_problem("ordinary", 0)
     votes = problem.votes.copy(order="F")
     votes.flags.writeable = False

@@ -95,7 +95,7 @@ def test_crowd_kit_is_asked_about_every_item(known):
     assert weighted.sum(axis=1) == pytest.approx(1)
 
 
-def test_stored_scores_are_read(tmp_path):
+def test_stored_scores_and_refusals_are_rows(tmp_path, known, monkeypatch):
     file = tmp_path / "peers.csv"
     assert read_stored(file) == []
     file.write_text(
@@ -106,8 +106,6 @@ def test_stored_scores_are_read(tmp_path):
     assert first["figures"] == {"accuracy": 0.8, "balanced_accuracy": 0.7, "macro_f1": 0.6}
     assert (first["seconds"], second["seconds"], second["figures"]) == (1.5, None, {})
 
-
-def test_a_method_that_refuses_has_an_empty_row(known, tmp_path, monkeypatch):
     def refuse(self, X, y=None):
         raise ModelError("not these votes")
 

@@ -61,22 +61,21 @@ def test_the_papers_voters_of_the_breast_cancer_measurements():
     assert np.mean(malignant == (y.to_numpy() == 0)) > 0.85
 
 
-def test_percentiles_that_coincide_are_one_voter_and_constants_are_none():
-    frame = pd.DataFrame({"rare": [0] * 95 + [7] * 5, "never": [0] * 100})
-    made = votes_from_percentiles(read_counts(frame))
-    assert made.votes.voters.tolist() == ["rare > 0", "rare > 3.5 (k-means)"]
-    assert made.features.tolist() == [0, 0]
-    plain = votes_from_percentiles(read_counts(frame), k_means=False)
-    assert plain.votes.voters.tolist() == ["rare > 0"]
-
-
-def test_two_means_are_those_of_k_means():
+def test_k_means_percentiles_and_rules_cut_alike():
     rng = np.random.default_rng(0)
     column = np.concatenate([rng.poisson(2, 300), rng.poisson(30, 100)]).astype(np.float32)
     reference = KMeans(2, n_init=10, random_state=0).fit(column[:, None])
     upper = reference.labels_ == np.argmax(reference.cluster_centers_[:, 0])
     assert ((column > two_means(column)) == upper).all()
     assert two_means(np.full(3, 4, dtype=np.float32)) == 4
+    frame = pd.DataFrame({"rare": [0] * 95 + [7] * 5, "never": [0] * 100})
+    made = votes_from_percentiles(read_counts(frame))
+    assert made.votes.voters.tolist() == ["rare > 0", "rare > 3.5 (k-means)"]
+    assert made.features.tolist() == [0, 0]
+    plain = votes_from_percentiles(read_counts(frame), k_means=False)
+    assert plain.votes.voters.tolist() == ["rare > 0"]
+    table = read_counts(pd.DataFrame({"a": [0, 0, 1, 50, 80]}))
+    assert (score_rule(table, np.array([0])) > 0).tolist() == [False, False, False, True, True]
 
 
 def test_baselines_find_the_disease(datamart):
@@ -86,7 +85,7 @@ def test_baselines_find_the_disease(datamart):
         assert 0.02 < (scores >= 0).mean() < 0.5, name
 
 
-def test_two_normals_are_told_apart_with_utilization_taken_out():
+def test_mixtures_are_told_apart_with_utilization_taken_out():
     rng = np.random.default_rng(0)
     case, use = rng.random(20_000) < 0.3, rng.normal(0, 1, 20_000)
     values = 3.0 * case + 0.8 * use + rng.normal(0, 1, 20_000)
@@ -99,9 +98,6 @@ def test_two_normals_are_told_apart_with_utilization_taken_out():
     ordered = np.sort(values - 0.8 * use)
     flat = np.zeros(20_000)
     assert _two_normals(ordered, flat).distance(ordered) < 1e-4
-
-
-def test_a_poisson_mixture_is_told_apart():
     rng = np.random.default_rng(1)
     case, use = rng.random(10_000) < 0.25, rng.normal(0, 1, 10_000)
     counts = rng.poisson(np.where(case, 8.0, 1.0) * np.exp(0.5 * use)).astype(float)
@@ -123,17 +119,12 @@ def test_the_dropout_regression_is_what_hiding_values_gives():
     assert exact == pytest.approx(sampled, abs=0.03)
 
 
-def test_a_rule_cuts_its_score_between_two_means():
-    table = read_counts(pd.DataFrame({"a": [0, 0, 1, 50, 80]}))
-    assert (score_rule(table, np.array([0])) > 0).tolist() == [False, False, False, True, True]
-
-
 @pytest.fixture(scope="module")
 def made(datamart):
     return prepare(datamart)
 
 
-def test_splits_are_the_papers():
+def test_splits_are_the_papers_and_voters_screened_on_training_charts():
     signs = np.array([1] * 98 + [-1] * 337, dtype=np.int8)
     splits = [draw_split(signs, number) for number in range(5)]
     for train, test in splits:
@@ -141,9 +132,6 @@ def test_splits_are_the_papers():
         assert (signs[train] > 0).sum() == 46
     assert splits[0].train.tolist() != splits[1].train.tolist()
     assert splits[2].train.tolist() == draw_split(signs, 2).train.tolist()
-
-
-def test_only_voters_of_middling_auc_are_kept():
     truth = np.array([1] * 10 + [-1] * 10, dtype=np.int8)
     perfect, useless = truth, np.tile([1, -1], 10)
     fair = truth.copy()
@@ -153,6 +141,13 @@ def test_only_voters_of_middling_auc_are_kept():
     assert screen_voters(votes, truth, everybody).tolist() == [2]
     none_fits = votes.take_voters([0, 1])
     assert screen_voters(none_fits, truth, everybody).tolist() == [0, 1]
+    rng = np.random.default_rng(0)
+    truth = rng.choice(np.array([-1, 1], dtype=np.int8), 100)
+    values = np.where(rng.random((100, 40)) < 0.6, truth[:, None], -truth[:, None])
+    votes, judges = Votes.of(values.astype(np.int8)), np.arange(50)
+    first = screen_voters(votes, truth, judges)
+    truth[50:] *= -1
+    assert screen_voters(votes, truth, judges).tolist() == first.tolist()
 
 
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
@@ -184,16 +179,13 @@ def test_what_is_selected_is_named(datamart, made):
     assert count_roles(datamart, ["NLP:cough", "unheard of"])["irrelevant"] == 1
 
 
-def test_a_cohort_with_a_prevalence_of_the_right_order(datamart):
+def test_rare_cohorts_are_judged_by_prevalence_or_charts(datamart):
     cohort = rare_cohort(datamart, 0, 2000, 0.03)
     with pytest.warns(UnelisaWarning, match="may be cases; review charts$"):
         row = judge_cohort(cohort, 0, Help(0.03, 0))
     assert 1 / 1.5 < row["prevalence"] / row["true_prevalence"] < 1.5
     assert row["ppv"][1] <= row["true_ppv"] <= row["ppv"][2]
     assert row["auc"] > 0.8
-
-
-def test_reviewed_charts_are_taken(datamart):
     cohort = rare_cohort(datamart, 0, 1000, 0.03)
     with pytest.warns(UnelisaWarning, match="or state the prevalence$"):
         plain = judge_cohort(cohort, 0, Help(None, 0))
@@ -203,22 +195,16 @@ def test_reviewed_charts_are_taken(datamart):
     assert error[0] < max(error[1], 0.01)
 
 
-def test_cohorts_are_counted(rare):
+def test_cohorts_are_counted_and_means_are_of_defined_figures(rare, splits):
     assert [row["cohorts"] for row in rare] == [2] * len(rare)
     assert rare[0]["within"] == 1
     assert rare[0]["covered"] == 1
     assert rare[0]["prevalence"] == [0.04, 0.03, 0.05]
-
-
-def test_means_and_deviations(splits):
     found = {row["method"]: row for row in summarize_splits(splits)}
     assert found[OURS]["figures"]["auc"] == [0.91, 0.0141]  # .02 / sqrt 2
     assert found[OURS]["splits"] == 2
     assert [row["method"] for row in summarize_splits(splits)] == [UNELISA, PENLOG, OURS]
     assert [row["protocol"] for row in summarize_splits(splits)] == [PAPER, PAPER, NONE]
-
-
-def test_a_figure_that_is_not_defined_is_left_out_of_its_mean(splits):
     splits[-1]["figures"]["ppv"] = None
     assert summarize_splits(splits)[-1]["figures"]["ppv"] == [0.9, 0.0]
     splits[2]["figures"]["ppv"] = None
@@ -248,7 +234,7 @@ def diamonds(axes):
     ]
 
 
-def test_figure_5_1_has_a_panel_per_figure_and_a_box_per_way_that_was_run(splits):
+def test_figure_5_1_has_boxes_and_the_published_means(splits):
     for row in splits:
         if row["protocol"] == NONE:
             row["figures"]["ppv"] = None
@@ -266,9 +252,6 @@ def test_figure_5_1_has_a_panel_per_figure_and_a_box_per_way_that_was_run(splits
     assert set(boxes) == {5, 4, 0}
     # the central half of .90 and .92
     assert (boxes[0].min(), boxes[0].max()) == pytest.approx((0.905, 0.915))
-
-
-def test_diamonds_are_the_published_means_for_the_papers_disease_alone(splits):
     other = [{**row, "set": "ehr_phecap"} for row in splits if row["method"] == OURS]
     with drawing():
         ours, others = (draw_splits([*splits, *other], name) for name in ("ra-7", "ehr_phecap"))
@@ -276,13 +259,3 @@ def test_diamonds_are_the_published_means_for_the_papers_disease_alone(splits):
     assert diamonds(ours.axes[FIGURES.index("accuracy")]) == []  # the paper has none
     assert len(others.axes[0].patches) == 1
     assert not any(diamonds(axes) for axes in others.axes)
-
-
-def test_the_screen_on_training_charts_does_not_see_the_others():
-    rng = np.random.default_rng(0)
-    truth = rng.choice(np.array([-1, 1], dtype=np.int8), 100)
-    values = np.where(rng.random((100, 40)) < 0.6, truth[:, None], -truth[:, None])
-    votes, judges = Votes.of(values.astype(np.int8)), np.arange(50)
-    first = screen_voters(votes, truth, judges)
-    truth[50:] *= -1
-    assert screen_voters(votes, truth, judges).tolist() == first.tolist()

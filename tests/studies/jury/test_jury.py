@@ -56,7 +56,7 @@ def test_a_panel_is_described_and_run_once(known, tmp_path, monkeypatch):
     assert collect_jury(tmp_path / "none", {"panels": [row]})["panels"] == [row]
 
 
-def test_a_judge_is_corrected_by_its_rates_of_true_passes_and_fails():
+def test_judges_are_corrected_by_their_rates_and_lenient_ones_seen():
     rng = np.random.default_rng(0)
     truth = rng.random(20_000) < 0.3
     said = np.where(truth, rng.random(20_000) < 0.9, rng.random(20_000) < 0.2)
@@ -66,6 +66,12 @@ def test_a_judge_is_corrected_by_its_rates_of_true_passes_and_fails():
     assert rate.share == pytest.approx(0.3, abs=0.05)
     assert rate.low < rate.share < rate.high
     assert rate.high - rate.low < 0.2
+    votes, good = draw_panel("leniency", 4000, np.random.default_rng(0))
+    passed = votes.values > 0
+    bad = ~good[:4000]
+    for s, more in ((0, 0.0), (6, LENIENT)):
+        first, second = passed[:4000, s][bad].mean(), passed[4000:, s][~good[4000:]].mean()
+        assert first - second == pytest.approx(more * (1 - second), abs=0.05)
 
 
 @pytest.mark.parametrize("truth", [np.ones(5, dtype=bool), np.zeros(5, dtype=bool)])
@@ -95,26 +101,14 @@ def test_independent_judges_are_described_and_relatives_are_not(monkeypatch):
     assert fit_independent(yes, no, np.ones(1500)) > 0.5
 
 
-def test_lenient_judges_pass_more_of_the_first_system_only():
-    votes, good = draw_panel("leniency", 4000, np.random.default_rng(0))
-    passed = votes.values > 0
-    bad = ~good[:4000]
-    for s, more in ((0, 0.0), (6, LENIENT)):
-        first, second = passed[:4000, s][bad].mean(), passed[4000:, s][~good[4000:]].mean()
-        assert first - second == pytest.approx(more * (1 - second), abs=0.05)
-
-
 @pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
-def test_a_comparison_has_its_interval_and_counts_are_shares():
-    row = compare_pair("leniency, 100 gold labels", 60, 0)
-    assert row["low"] < row["difference"] < row["high"]
-    assert {row["better"], row["worse"]} == set(SYSTEMS)
-    assert 0 <= count_discoveries("equal", 40, 2)["called"] <= 1
-
-
-def test_a_plain_fit_finds_strengths_of_equal_judges():
+def test_plain_fits_and_comparisons_have_their_intervals():
     votes, strengths = draw_preferences("independent judges", np.random.default_rng(1))
     assert np.corrcoef(fit_plainly(votes)[0], strengths)[0, 1] > 0.9
     found = rank_panel("families", 2)
     assert found["ours"] > 0.7
     assert found["coverage"] > 0.5
+    row = compare_pair("leniency, 100 gold labels", 60, 0)
+    assert row["low"] < row["difference"] < row["high"]
+    assert {row["better"], row["worse"]} == set(SYSTEMS)
+    assert 0 <= count_discoveries("equal", 40, 2)["called"] <= 1

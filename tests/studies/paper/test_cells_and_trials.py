@@ -77,7 +77,7 @@ def test_a_trial_scores_every_method(record):
     assert json.loads(json.dumps(record, allow_nan=False)) == record
 
 
-def test_both_rules_rest_on_one_selection_and_equal_the_estimators():
+def test_trials_score_every_method_and_both_rules_alike():
     trial = Trial(SMALL, 4)
     drawn, seed = trials.draw_trial(trial), seed_trial(trial).methods
     answers = trials.run_unelisa(drawn, seed)
@@ -85,9 +85,6 @@ def test_both_rules_rest_on_one_selection_and_equal_the_estimators():
         model = UnElisa(rule=rule, random_state=seed).fit(drawn.votes)
         assert np.array_equal(answers[column].experts, model.experts_)
         assert np.array_equal(answers[column].scores, model.decision_function(drawn.votes))
-
-
-def test_without_experts_both_rules_are_majority_vote():
     rng = np.random.default_rng(0)
     values = rng.choice(np.array([-1, 1], dtype=np.int8), (200, 6))
     model = trials.draw_trial(Trial(SMALL, 0)).model
@@ -111,7 +108,7 @@ def test_the_samplers_share_graphs_and_only_one_of_them_mixes():
     assert mixed.flips > 0.4 * mixed.votes.n_items
 
 
-def test_a_trial_lacks_what_it_should_have_and_has_not():
+def test_a_trial_lacks_what_joined_later(path):
     first, late = Trial(CELLS[0], 0), Trial(CELLS[0], trials.FIRST_TRIALS["latent-ising"])
     names = ("latent-ising", "oracle")
     assert trials.missing_methods(first, None, names) == names
@@ -122,6 +119,12 @@ def test_a_trial_lacks_what_it_should_have_and_has_not():
     made["code"]["latent-ising"] = "of other code"
     assert trials.missing_methods(first, made, names) == ("latent-ising",)
     assert trials.missing_methods(first, record, names) == names  # nobody knows which code
+    first = trials.run_trials(EIGHT[:2], path, CHEAP[:1])
+    both = trials.run_trials(EIGHT[:2], path, CHEAP)
+    assert path.read_text().count("\n") == 4
+    for trial in EIGHT[:2]:
+        assert set(both[trial]["scores"]) == set(CHEAP)
+        assert both[trial]["scores"][CHEAP[0]] == first[trial]["scores"][CHEAP[0]]
 
 
 @pytest.fixture
@@ -141,7 +144,7 @@ def table_of(records):
     return json.dumps({key: table[key] for key in table if key != "seconds"})
 
 
-def test_every_trial_is_a_line_and_is_not_run_again(whole, path, monkeypatch):
+def test_every_trial_is_a_line_and_other_lines_are_refused(whole, path, monkeypatch):
     records, written = whole
     assert written.read_text().count("\n") == 8
     assert list(records) == EIGHT
@@ -150,22 +153,10 @@ def test_every_trial_is_a_line_and_is_not_run_again(whole, path, monkeypatch):
     calls = []
     assert trials.run_trials(EIGHT, path, CHEAP, done=calls.append) == records
     assert calls == [8]
-
-
-def test_other_lines_are_refused_with_their_number(whole, path):
     for stranger in (b"{}\n", b"[1]\n", b'{"cell": "high-25-log", "trial": 1}\n'):
         path.write_bytes(whole[1].read_bytes() + stranger)
         with pytest.raises(ModelError, match="line 9 of paper-half.jsonl is not a trial"):
             trials.read_results(path)
-
-
-def test_a_method_that_joins_later_adds_its_scores(path):
-    first = trials.run_trials(EIGHT[:2], path, CHEAP[:1])
-    both = trials.run_trials(EIGHT[:2], path, CHEAP)
-    assert path.read_text().count("\n") == 4
-    for trial in EIGHT[:2]:
-        assert set(both[trial]["scores"]) == set(CHEAP)
-        assert both[trial]["scores"][CHEAP[0]] == first[trial]["scores"][CHEAP[0]]
 
 
 SLOWLY = """

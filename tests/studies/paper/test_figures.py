@@ -32,22 +32,12 @@ def test_every_figure_is_drawn_as_svg_and_png(folder, tmp_path, coarse):
     assert set(tmp_path.iterdir()) == set(paths)
 
 
-def test_the_same_figure_has_the_same_bytes(tmp_path):
+def test_figures_have_the_same_bytes_and_the_published_means(tmp_path, folder):
     with drawing():
         files = [save_figure(draw_example(), tmp_path, name) for name in ("a", "b")]
     for first, second in zip(*files, strict=True):
         assert first.read_bytes() == second.read_bytes()
     assert b"<dc:date>" not in files[0][0].read_bytes()
-
-
-def test_the_lemma_is_exact_for_two_experts_and_too_large_for_more():
-    grid = np.linspace(0.0, 2.0, 4)
-    lemma = figures._lemma_surface(grid)
-    assert np.allclose(figures._projection_surface(grid, 2), lemma, atol=1e-8)
-    assert np.all(figures._projection_surface(grid, 4)[1:, 1:] < lemma[1:, 1:])
-
-
-def test_boxes_show_the_published_means(folder):
     study = read_results(results_path(folder, "paper", "half"))
     with drawing():
         figure = figures.draw_accuracies(study, "high")
@@ -57,7 +47,24 @@ def test_boxes_show_the_published_means(folder):
     assert CELLS[0].n_experts == 4
 
 
-def test_with_many_items_the_theorem_s_penalty_finds_all_of_q_and_few_do_not():
+def test_the_lemma_is_exact_for_two_experts_and_too_large_for_more():
+    grid = np.linspace(0.0, 2.0, 4)
+    lemma = figures._lemma_surface(grid)
+    assert np.allclose(figures._projection_surface(grid, 2), lemma, atol=1e-8)
+    assert np.all(figures._projection_surface(grid, 4)[1:, 1:] < lemma[1:, 1:])
+
+
+def test_the_theorems_penalty_and_bound_are_shown():
+    alpha = 0.6
+    limit = 16 * (2 - alpha) / alpha
+    # t = 4 sqrt(log p / n), so that exp(-n t^2 / 8) = p^-2
+    assert bound(alpha, Case("Q", limit))["bound"] == 1  # 2 * 56 / 8^2 is more than that
+    assert bound(alpha, Case("Q", 2 * limit))["bound"] == pytest.approx(2 * 56 * 8.0**-8)
+    assert bound(alpha, Case("Q", 2.0))["bound"] == 1
+    page = show_theorem({"theorem": run_theorem(1, (500,))})
+    assert page.count("| Q |") == 4
+    assert "alpha" in page
+    assert show_theorem({}) == ""
     edges = project(example_model())
     true = np.where(np.abs(edges) > 1e-6, np.sign(edges), 0.0)
     pairs = np.array(np.unravel_index(np.arange(256), (2,) * 8)).T * 2 - 1
@@ -68,19 +75,3 @@ def test_with_many_items_the_theorem_s_penalty_finds_all_of_q_and_few_do_not():
     assert few["signs"] == 0
     assert many["neighborhoods"] == 1
     assert many["signs"] == 1
-
-
-def test_the_bound_is_hoeffding_s_and_vacuous_at_the_default_penalty():
-    alpha = 0.6
-    limit = 16 * (2 - alpha) / alpha
-    # t = 4 sqrt(log p / n), so that exp(-n t^2 / 8) = p^-2
-    assert bound(alpha, Case("Q", limit))["bound"] == 1  # 2 * 56 / 8^2 is more than that
-    assert bound(alpha, Case("Q", 2 * limit))["bound"] == pytest.approx(2 * 56 * 8.0**-8)
-    assert bound(alpha, Case("Q", 2.0))["bound"] == 1
-
-
-def test_a_small_run_is_shown():
-    page = show_theorem({"theorem": run_theorem(1, (500,))})
-    assert page.count("| Q |") == 4
-    assert "alpha" in page
-    assert show_theorem({}) == ""

@@ -10,7 +10,6 @@ from rich.console import Console
 
 from studies.paper import tables
 from studies.paper.cells import CELLS, PUBLISHED, Trial, find_cells, list_trials
-from studies.paper.differences import REASONS, explain_differences, share_reversed
 from studies.paper.trials import FIRST_TRIALS, results_path
 from studies.records import open_results
 from studies.screens import show_errors, study_tables
@@ -23,12 +22,14 @@ def results(make_record):
     return {trial: make_record(trial, accuracy=(0.8, 0.9)[trial.number]) for trial in trials}
 
 
-def test_means_errors_and_quantiles():
+def test_means_errors_and_quantiles_of_several_trials_or_one():
     values = np.array([0.2, 0.4, 0.9])
     figure = tables.summarize(values, 0.5)
     assert figure["mean"] == 0.5
     assert figure["standard_error"] == round(values.std(ddof=1) / math.sqrt(3), 6)
     assert figure["quantiles"] == [0.22, 0.3, 0.4, 0.65, 0.85]
+    figure = tables.summarize(np.array([0.9]), 0.5)
+    assert (figure["standard_error"], figure["mark"]) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -40,12 +41,7 @@ def test_marks(published, mark):
     assert tables.summarize(np.array([0.9, 1.0, 0.8, 0.9]), published)["mark"] == mark
 
 
-def test_a_single_trial_has_no_error_and_no_mark():
-    figure = tables.summarize(np.array([0.9]), 0.5)
-    assert (figure["standard_error"], figure["mark"]) == (None, None)
-
-
-def test_the_table_has_all_cells_with_their_place_in_the_paper(results):
+def test_the_table_has_all_cells_and_errors_are_means_over_them(results):
     table = tables.tabulate_study(results, "paper", "half")
     assert [cell["cell"] for cell in table["cells"]] == [cell.name for cell in CELLS]
     last = table["cells"][-1]
@@ -54,20 +50,6 @@ def test_the_table_has_all_cells_with_their_place_in_the_paper(results):
     assert last["accuracy"]["oracle"]["published"] is None
     assert last["experts"]["unelisa"]["hit_rate"]["published"] == 0.112
     assert table["seconds"] == {"sampler": 1.0, "unelisa": 2.0, "latent-ising": 3.0}
-
-
-def test_other_samplers_graphs_and_sizes_stay_out(results, make_record):
-    table = tables.tabulate_study(results, "paper", "half")
-    for other in (
-        Trial(CELLS[0], 0, "mixed"),
-        Trial(CELLS[0], 0, graph="full"),
-        Trial(CELLS[0], 0, factor=60),
-    ):
-        results[other] = make_record(other, accuracy=0.0)
-    assert tables.tabulate_study(results, "paper", "half") == table
-
-
-def test_errors_are_means_over_the_cells(results):
     errors = tables.tabulate_study(results, "paper", "half")["errors"]
     gaps = [abs(0.85 - row.figures["unelisa-bayes"]) for row in PUBLISHED.values()]
     assert errors["unelisa-bayes"] == pytest.approx(np.mean(gaps), abs=1e-6)
@@ -75,15 +57,12 @@ def test_errors_are_means_over_the_cells(results):
     assert errors["hit_rate"] == pytest.approx(np.mean(gaps), abs=1e-6)
 
 
-def test_up_to_a_sign_means_trial_by_trial(make_record):
+def test_up_to_a_sign_precision_and_methods_that_joined_late(make_record):
     records = [make_record(Trial(CELLS[0], k), accuracy=a) for k, a in enumerate((0.1, 0.9))]
     cell = tables.tabulate_cell(CELLS[0], records)
     assert cell["accuracy"]["dawid-skene"]["mean"] == 0.5
     assert cell["up_to_sign"]["dawid-skene"]["mean"] == 0.9
     assert cell["up_to_sign"]["dawid-skene"]["published"] is None
-
-
-def test_precision_without_experts_counts_as_0_and_is_reported(make_record):
     records = [
         make_record(Trial(CELLS[0], 0)),
         make_record(Trial(CELLS[0], 1), hit=0.0, precision=None),
@@ -91,9 +70,6 @@ def test_precision_without_experts_counts_as_0_and_is_reported(make_record):
     experts = tables.tabulate_cell(CELLS[0], records)["experts"]["unelisa"]
     assert experts["precision"]["mean"] == 0.375
     assert experts["none_found"] == 1
-
-
-def test_a_method_is_shown_once_every_trial_has_it(make_record):
     full, part = (
         make_record(Trial(CELLS[0], 0)),
         make_record(Trial(CELLS[0], 1), methods=("oracle",)),
@@ -105,7 +81,7 @@ def test_a_method_is_shown_once_every_trial_has_it(make_record):
     assert tables.mean_errors([cell]) == {}
 
 
-def test_whole_studies_and_series_are_collected(archive):
+def test_whole_studies_are_collected_without_other_samplers(archive, results, make_record):
     assert [(study["sampler"], study["graph"]) for study in archive["studies"]] == [
         ("paper", "half"),
         ("mixed", "half"),
@@ -114,6 +90,14 @@ def test_whole_studies_and_series_are_collected(archive):
     assert {point["trials"] for point in archive["series"][0]["points"]} == {2}
     with pytest.raises(ModelError, match="reproduce tables --sampler paper --graph tree"):
         tables.find_study(archive, "paper", "tree")
+    table = tables.tabulate_study(results, "paper", "half")
+    for other in (
+        Trial(CELLS[0], 0, "mixed"),
+        Trial(CELLS[0], 0, graph="full"),
+        Trial(CELLS[0], 0, factor=60),
+    ):
+        results[other] = make_record(other, accuracy=0.0)
+    assert tables.tabulate_study(results, "paper", "half") == table
 
 
 def test_results_are_added_to_a_stored_archive(archive, make_record, tmp_path):
@@ -169,54 +153,6 @@ def test_stuck_trials_are_counted(make_record):
     results[trials[1]]["scores"]["latent-ising"]["reliable"] = 1.0
     stuck = tables.tabulate_study(results, "paper", "half")["stuck"]
     assert stuck == {"trials": 3, "claimed": 2, "reliable": 1}
-
-
-@pytest.fixture
-def explain(make_record):
-    """The reasons for one column of the first cell (hit rate .986, SML .647, MV .607)."""
-
-    def call(column, accuracies, hits=(1.0, 1.0), mean_truth=0.1):
-        records = [
-            make_record(Trial(CELLS[0], k), accuracy=a, hit=h) | {"mean_truth": mean_truth}
-            for k, (a, h) in enumerate(zip(accuracies, hits, strict=True))
-        ]
-        found = explain_differences([tables.tabulate_cell(CELLS[0], records)])
-        reasons = {difference.column: "".join(difference.reasons) for difference in found}
-        assert set("".join(reasons.values())) <= set(REASONS)
-        return reasons.get(column)
-
-    return call
-
-
-@pytest.mark.parametrize(
-    ("column", "accuracies", "more", "reasons"),
-    [
-        ("hit_rate", (0.9, 0.9), {}, "S"),
-        ("hit_rate", (0.9, 0.9), {"hits": (0.98, 0.99)}, None),  # within two errors
-        ("spectral-meta-learner", (0.9, 0.901), {}, "Y"),
-        ("spectral-meta-learner", (0.6, 0.601), {}, "?"),
-        ("majority-vote", (0.9, 0.901), {}, "?"),
-        ("hit_rate", (0.9, 0.9), {"mean_truth": 0.7}, "SM"),  # a stuck chain is a remark
-        ("hit_rate", (0.9, 0.9), {"hits": (0.5, 0.5), "mean_truth": 0.7}, "?M"),
-    ],
-)
-def test_reasons_of_a_difference(explain, column, accuracies, more, reasons):
-    assert explain(column, accuracies, **more) == reasons
-
-
-def test_one_graph(explain):
-    hits = [1.0] * 18 + [0.1, 0.1]
-    assert explain("hit_rate", [0.9] * 20, [*hits[:-2], 0.1, 0.2]) is None
-    accuracies = [0.95] * 90 + [0.55] * 10
-    assert explain("majority-vote", accuracies, [1.0] * 100) == "G"
-
-
-@pytest.mark.parametrize(
-    ("published", "right", "share"),
-    [(0.9, 0.9, 0.0), (0.1, 0.9, 1.0), (0.5, 0.9, 0.5), (0.95, 0.9, None), (0.5, 0.5, None)],
-)
-def test_share_reversed(published, right, share):
-    assert share_reversed(published, right) == pytest.approx(share)
 
 
 @pytest.fixture

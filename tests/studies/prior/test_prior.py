@@ -61,7 +61,7 @@ def mean_loss(fitted, powers):
     return np.mean(losses)
 
 
-def test_fitted_powers_have_the_least_log_loss(fitted):
+def test_fitted_powers_have_the_least_log_loss_and_its_slope(fitted):
     found = fit_powers(fitted)
     powers = found["MODEL_POWER"], found["SHARE_POWER"]
     least = mean_loss(fitted, powers)
@@ -70,9 +70,6 @@ def test_fitted_powers_have_the_least_log_loss(fitted):
     for step in ((0.05, 0), (-0.05, 0), (0, 0.05), (0, -0.05)):
         near = np.clip(np.add(powers, step), 0, 2)
         assert least <= mean_loss(fitted, near) + 1e-7
-
-
-def test_the_gradient_of_the_log_loss_is_its_slope():
     rng = np.random.default_rng(1)
     logs = np.log(rng.dirichlet(np.ones(3), (2, 40)))
     labels = Labels(logs, rng.integers(0, 3, 40))
@@ -147,7 +144,7 @@ def test_sets_whose_votes_tell_nothing_are_left_out(monkeypatch):
     assert fit_trust([*sets, make_fitted("noise", told=False)], {}) == found
 
 
-def test_an_outcome_is_what_a_fit_says_and_how_right_it_is(fitted):
+def test_outcomes_are_those_of_the_default(fitted):
     powers = {"MODEL_POWER": 0.6, "SHARE_POWER": 0.3}
     for one in fitted:
         found = measure_outcome(one, powers, 0.5)
@@ -160,10 +157,7 @@ def test_an_outcome_is_what_a_fit_says_and_how_right_it_is(fitted):
         voted = one.truth.votes.values[:, one.reading.distinct] != 0
         assert found.depth == pytest.approx(voted.sum(axis=1)[voted.any(axis=1)].mean())
         assert (found.n, found.weight) == (int(known.sum()), 0.5)
-
-
-def test_depth_and_statement_are_those_of_the_default(fitted):
-    """So what is learned is what the default asks for; copies are one voter in both."""
+    # so what is learned is what the default asks for; copies are one voter in both
     assert not fitted[1].reading.distinct.all()
     for one in fitted:
         found = measure_outcome(one, {}, 1.0)
@@ -183,7 +177,12 @@ def archive(truths):
     return runs.run_prior(truths, ignore, alternatives=False)
 
 
-def test_a_source_does_not_influence_the_numbers_it_is_labeled_with(fitted):
+def test_sources_are_left_out_together_and_do_not_influence_their_numbers(fitted):
+    one = fitted[0].truth
+    twin = fitted[0]._replace(truth=one._replace(one=one.one._replace(name="more coins")))
+    folds = runs.fit_folds([*fitted, twin])
+    assert set(folds) == {"mint", "post", "park"}
+    assert folds["mint"] == runs.fit_folds(fitted)["mint"]
     first = fitted[0]
     classes = np.where(first.truth.classes >= 0, 1 - first.truth.classes, -1)
     other = first._replace(truth=first.truth._replace(classes=classes))
@@ -193,15 +192,7 @@ def test_a_source_does_not_influence_the_numbers_it_is_labeled_with(fitted):
     assert runs.fit_all([other, *fitted[1:]]) != runs.fit_all(fitted)
 
 
-def test_sets_of_one_source_are_left_out_together(fitted):
-    one = fitted[0].truth
-    twin = fitted[0]._replace(truth=one._replace(one=one.one._replace(name="more coins")))
-    folds = runs.fit_folds([*fitted, twin])
-    assert set(folds) == {"mint", "post", "park"}
-    assert folds["mint"] == runs.fit_folds(fitted)["mint"]
-
-
-def test_every_set_is_labeled_with_the_numbers_of_the_other_sources(fitted, archive):
+def test_the_archive_labels_sets_with_the_numbers_of_other_sources(fitted, archive):
     folds = runs.fit_folds(fitted)
     for one, row in zip(fitted, archive["sets"], strict=True):
         with setting(folds[one.source]):
@@ -212,9 +203,6 @@ def test_every_set_is_labeled_with_the_numbers_of_the_other_sources(fitted, arch
         assert row["expected"] == model.expected_accuracy_
         assert (row["low"], row["high"]) == model.expected_accuracy_interval_
         assert row["reliable"] == model.reliable_
-
-
-def test_the_archive_holds_what_was_fitted_and_what_is_in_use(fitted, archive):
     assert set(archive["fitted"]) == set(archive["spread"]) == set(runs.FITTED)
     found = runs.fit_all(fitted)
     for name in runs.FITTED:
@@ -225,9 +213,13 @@ def test_the_archive_holds_what_was_fitted_and_what_is_in_use(fitted, archive):
     assert found.items() >= fit_trust(fitted, found).items()
 
 
-def test_every_number_of_the_prior_is_on_the_page():
+def test_every_number_is_on_the_page_and_scores_are_over_known_items():
     named = {name for name in vars(prior) if name.isupper()}
     assert named == {*runs.FITTED, *runs.TRIED, *runs.TRIED_TRUST}
+    chances = np.array([[0.8, 0.2], [0.5, 0.5], [0.0, 1.0], [0.3, 0.7]])
+    found = runs.score_chances(chances, np.array([0, 1, 0, -1]))
+    assert found["accuracy"] == pytest.approx((1 + 0.5 + 0) / 3)
+    assert found["log_loss"] == pytest.approx(-np.log([0.8, 0.5, 1e-3]).mean())
 
 
 def test_numbers_are_tried_with_all_sources_left_out(truths, fitted, monkeypatch):
@@ -259,10 +251,3 @@ def test_numbers_are_tried_with_all_sources_left_out(truths, fitted, monkeypatch
     assert small["log_loss"] != large["log_loss"]
     assert before == (prior.CLASS_WEIGHT, prior.GATE)
     assert sum(n for _, n in asked) == len(truths) * (2 + 1 + 2 + 2)
-
-
-def test_scores_are_over_the_items_with_known_truth():
-    chances = np.array([[0.8, 0.2], [0.5, 0.5], [0.0, 1.0], [0.3, 0.7]])
-    found = runs.score_chances(chances, np.array([0, 1, 0, -1]))
-    assert found["accuracy"] == pytest.approx((1 + 0.5 + 0) / 3)
-    assert found["log_loss"] == pytest.approx(-np.log([0.8, 0.5, 1e-3]).mean())

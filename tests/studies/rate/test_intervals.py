@@ -39,7 +39,7 @@ def test_sets_of_both_folders_are_found(tmp_path):
         find_rate_sets(tmp_path / "data", tmp_path / "none")
 
 
-def test_figures_of_a_model_that_knows_nothing_are_those_of_the_labels_alone():
+def test_models_that_know_nothing_or_all():
     truth = np.arange(400)[:, None] % 4 == np.arange(4)
     found = measure_draws(truth, np.full((400, 4), 0.25), 30, 20)
     for figure in ("coverage", "width", "error"):
@@ -47,9 +47,6 @@ def test_figures_of_a_model_that_knows_nothing_are_those_of_the_labels_alone():
         assert len(found[figure]) == 4
     low, high = bound_frequency(0.25, 30 * 399 / 370)
     assert found["width"][0] == pytest.approx(high - low, rel=0.15)
-
-
-def test_a_perfect_model_is_always_covered_and_nearer():
     truth = np.stack([np.arange(500) < 200, np.arange(500) >= 200], axis=1)
     found = measure_draws(truth, truth * 1.0, 50, 40)
     assert found["coverage"] == [1, 1]
@@ -65,15 +62,12 @@ def test_every_model_share_and_budget_has_a_row(monkeypatch):
     assert all(row["width"] < row["alone_width"] for row in perfect if row["share"] > 0.1)
 
 
-def test_measures_are_shares_of_cases():
+def test_measures_are_shares_of_cases_on_items_with_known_truth():
     tables = np.array([[[6.0, 2.0], [1.0, 3.0]]])  # class no: 6 no, 2 yes; class yes: 1 no, 3 yes
     found = {name: float(share[0]) for name, (share, _) in list_measures(tables).items()}
     assert found == pytest.approx(
         {"accuracy": 9 / 12, "sensitivity": 3 / 4, "specificity": 6 / 8, "ppv": 3 / 5, "npv": 6 / 7}
     )
-
-
-def test_cases_are_counted_on_items_with_known_truth():
     votes = Votes.of([[1, -1], [1, 0], [-1, -1], [1, 1]], coding="pm1")
     tables = count_cases(votes, np.array([1, 1, -1, 0], dtype=np.int8))
     assert tables.tolist() == [[[1, 0], [0, 2]], [[1, 0], [1, 0]]]

@@ -45,16 +45,13 @@ def test_a_row_holds_figures_with_intervals(known):
     json.dumps(row, allow_nan=False)
 
 
-def test_the_share_of_yes_has_chances_and_the_labels_of_majority_vote(known):
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+def test_rows_of_shares_variants_and_refusals(known):
     share = runs.run_share(known, "crowd")
     majority = runs.run_method("majority-vote", known, "crowd")
     assert (share["method"], share["kind"]) == ("share-of-yes", runs.VARIANTS)
     assert share["figures"]["accuracy"] == majority["figures"]["accuracy"]
     assert {"log_loss", "ece", "confidence"} <= share["figures"].keys()
-
-
-@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
-def test_a_variant_has_other_settings_and_is_not_ranked(known):
     biased = np.random.default_rng(0).random(known.votes.values.shape) < np.linspace(0, 0.8, 9)
     known = known_of(np.where(biased, 1, known.votes.values), known.signs)
     plain, variant = (
@@ -62,9 +59,6 @@ def test_a_variant_has_other_settings_and_is_not_ranked(known):
     )
     assert variant["kind"] == runs.VARIANTS
     assert variant["figures"] != plain["figures"]
-
-
-def test_a_refusal_is_a_row_with_the_reason():
     rng = np.random.default_rng(0)
     many = known_of(rng.choice([-1, 1], (60, 30)), rng.choice([-1, 1], 60))
     row = runs.run_method("log-linear", many, "many")
@@ -97,18 +91,6 @@ def test_the_archive_joins_ours_and_the_peers(tmp_path, known):
     assert archive["sets"][0]["voters"] == 9
     assert archive["panels"] == {"sets": [], "rows": []}
     assert runs.collect_real(tmp_path / "nowhere", archive) == archive  # stored rows stay
-
-
-def test_mean_ranks_by_hand():
-    def row(name, method, accuracy):
-        figures = {} if accuracy is None else {"accuracy": Figure(accuracy, 0, 1)}
-        return runs.make_row((name, method, "ours"), figures)
-
-    rows = [row("a", "x", 0.9), row("a", "y", 0.8), row("a", "z", 0.8)]
-    rows += [row("b", "x", 0.5), row("b", "y", None), row("b", "z", None)]
-    rows += [row("c", "x", 0.1), row("c", "y", 0.2)]  # z was not run on c
-    expected = {"x": (1 + 1 + 2) / 3, "y": (2.5 + 2.5 + 1) / 3, "z": (2.5 + 2.5 + 3) / 3}
-    assert runs.rank_methods(rows, "accuracy") == pytest.approx(expected)
 
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -144,16 +126,13 @@ def test_values_are_the_plain_figures_and_lie_within(answers):
             assert figures[name].low < plain[name] < figures[name].high
 
 
-def test_an_interval_is_as_wide_as_the_binomial_says():
+def test_intervals_are_binomial_and_skip_unknown_items(answers):
     rng = np.random.default_rng(0)
     truth = np.ones(1000, dtype=np.int8)
     truth[500:] = -1
     scores = truth * np.where(rng.random(1000) < 0.8, 1.0, -1.0)
     accuracy = score_with_intervals(truth, scores)["accuracy"]
     assert accuracy.high - accuracy.low == pytest.approx(2 * 1.96 * np.sqrt(0.16 / 1000), rel=0.2)
-
-
-def test_unknown_items_and_missing_probabilities(answers):
     truth, scores, _ = answers
     more = np.concatenate([truth, np.zeros(50, dtype=np.int8)])
     padded = np.concatenate([scores, np.full(50, 9.0)])
@@ -162,20 +141,17 @@ def test_unknown_items_and_missing_probabilities(answers):
     assert figures["accuracy"] == score_with_intervals(truth, scores)["accuracy"]
 
 
-def test_every_way_is_scored_with_every_number_of_labels(known):
-    found = run_gold(known, first_seed=0, draws=2)
-    for figure in ("accuracy", "log_loss"):
-        keys = [f"{figure}, {way}, {budget}" for way in WAYS for budget in BUDGETS]
-        assert all(0 < found[key] < 1 for key in keys)
-    assert found["accuracy, with, 50"] > 0.8
-
-
-def test_labels_are_those_of_known_items_and_at_most_half_of_them():
+def test_labels_are_those_of_known_items_and_every_way_is_scored(known):
     signs = np.tile(np.array([1, 0, -1], dtype=np.int8), 20)
     for budget, drawn in ((10, 10), (50, 20)):
         gold = draw_labels(signs, budget, seed=3)
         assert np.count_nonzero(gold) == drawn
         assert np.array_equal(gold[gold != 0], signs[gold != 0])
+    found = run_gold(known, first_seed=0, draws=2)
+    for figure in ("accuracy", "log_loss"):
+        keys = [f"{figure}, {way}, {budget}" for way in WAYS for budget in BUDGETS]
+        assert all(0 < found[key] < 1 for key in keys)
+    assert found["accuracy, with, 50"] > 0.8
 
 
 def test_the_regression_is_on_the_votes_and_our_log_odds(known):
@@ -228,15 +204,12 @@ def naive_order(votes, truth):
     return chosen
 
 
-def test_the_order_of_voters_is_the_naive_one(labeled):
+def test_orders_of_voters_are_naive_and_need_labels(labeled):
     votes, truth = labeled.votes.values[:100], labeled.signs[:100]
     order = order_voters(votes, truth)
     assert order.tolist() == naive_order(votes.astype(int), truth.astype(int))
     assert set(order[:3]) == {0, 1, 2}
     assert set(order[-2:]) == {3, 4}
-
-
-def test_too_few_labels_give_no_figures(labeled):
     small = KnownLabels(
         labeled.votes.take_items(range(80)),
         labeled.signs[:80],

@@ -8,7 +8,6 @@ from studies.replay.figures import draw_curves, mean_curve
 from studies.replay.policies import OURS, POLICIES, Market, buy_for_entropy, buy_for_fewest
 from studies.replay.recordings import draw_recording
 from studies.replay.runs import draw_first, replay, score_votes
-from studies.replay.summary import compare_areas, compare_needs, measure_area, measure_need
 from unelisa.simulation.designs import simulate_classes
 from unelisa.sources.labels import KnownLabels
 from unelisa.votes import Votes
@@ -19,13 +18,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
 def read(_seed):
     drawn = simulate_classes(3, 6, 40, missing=0.2, random_state=0)
     return KnownLabels(drawn.votes, drawn.truth, np.empty(0), np.empty(0, dtype=np.int8))
-
-
-def test_every_item_starts_with_one_recorded_vote():
-    offered = draw_recording(read(0), 0).offered
-    first = draw_first(offered, np.random.default_rng(0))
-    assert (first.sum(axis=1) == 1).all()
-    assert not (first & ~offered).any()
 
 
 def test_a_curve_buys_what_its_stops_say_and_ends_with_all_votes():
@@ -69,16 +61,13 @@ def test_a_policy_buys_distinct_votes_that_are_offered(market, name):
     assert len(np.unique(rest, axis=0)) == len(rest)
 
 
-def test_the_fewest_votes_come_first(market):
+@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+def test_the_fewest_votes_or_the_largest_entropy_come_first(market):
     pairs = buy_for_fewest(market, 90)
     counts = np.count_nonzero(market.votes.values, axis=1)
     np.add.at(counts, pairs[:, 0], 1)
     open_ = market.without(pairs).any(axis=1)
     assert counts[open_].max() - counts[open_].min() <= 1
-
-
-@pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
-def test_the_largest_entropy_comes_first(market):
     chances = market.dawid_skene.predict_proba(market.votes)
     entropy = -np.sum(chances * np.log(np.maximum(chances, 1e-12)), axis=1)
     items = buy_for_entropy(market, 10)[:, 0]
@@ -95,57 +84,24 @@ def known():
     )
 
 
-def test_items_have_a_truth_and_two_votes_and_voters_have_voted():
+def test_items_have_a_truth_and_only_what_was_bought_is_seen():
     recording = draw_recording(known(), seed=0)
     assert recording.votes.items.tolist() == [0, 2]
     assert recording.votes.voters.tolist() == ["a", "b"]
     assert recording.truth.tolist() == [1, -1]
     assert recording.offered.all()
-
-
-def test_what_was_bought_is_all_that_is_seen():
-    recording = draw_recording(known(), seed=0)
     chosen = np.array([[True, False], [False, True]])
     assert recording.bought(chosen).values.tolist() == [[1, 0], [0, -1]]
+    offered = draw_recording(read(0), 0).offered
+    first = draw_first(offered, np.random.default_rng(0))
+    assert (first.sum(axis=1) == 1).all()
+    assert not (first & ~offered).any()
 
 
-ROWS = [
-    row("random", 0, [0.6, 0.7, 0.8, 0.9]),
-    row("random", 1, [0.6, 0.7, 0.8, 0.9]),
-    row("ours", 0, [0.6, 0.9, 0.9, 0.9]),
-    row("ours", 1, [0.6, 0.8, 0.9, 0.9]),
-]
-
-
-def test_the_area_is_the_mean_height_over_the_votes():
-    assert measure_area(ROWS[0]) == pytest.approx(0.75)
-    assert measure_area(ROWS[0], column=2) == pytest.approx(0.25)
-
-
-def test_areas_are_compared_seed_by_seed():
-    found = compare_areas(ROWS)
-    assert found["toy", "random"].mean == 0
-    assert found["toy", "ours"].mean == pytest.approx((0.1 + 0.2 / 3) / 2)
-    assert found["toy", "ours"].low == pytest.approx(0.2 / 3)
-    assert found["toy", "ours"].high == pytest.approx(0.1)
-
-
-def test_the_need_is_where_the_curve_stays_above():
-    assert measure_need(row("ours", 0, [0.6, 0.9, 0.6, 0.9])) > 300
-    assert measure_need(row("ours", 0, [0.6, 0.7])) == 500
-    assert measure_need(row("ours", 0, [0.95, 0.95])) == 100
-    found = compare_needs(ROWS)
-    assert found["toy", "random"] == 1
-    assert 0.5 < found["toy", "ours"] < 0.75
-
-
-def test_curves_are_means_over_the_seeds():
+def test_curves_are_means_over_the_seeds_with_a_line_for_every_policy():
     votes, heights = mean_curve([row("ours", k, [0.6, 0.7 + 0.1 * k]) for k in (0, 1)])
     assert votes == [1.0, 2.0]
     assert heights == pytest.approx([0.6, 0.75])
-
-
-def test_every_policy_has_a_line_with_a_name():
     pytest.importorskip("matplotlib")
     figure = draw_curves([row(policy, 0, [0.6, 0.7]) for policy in POLICIES])
     lines = [line.get_label() for line in figure.axes[0].get_lines()]

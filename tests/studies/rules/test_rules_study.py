@@ -77,14 +77,11 @@ def test_a_world_has_its_prevalence_and_rules_that_mean_the_disease(name):
     assert (flags[:, 1:] <= flags[:, :-1]).all()
 
 
-def test_both_anchors_of_diabetes_share_an_error():
+def test_worlds_share_errors_and_hide_few_cases():
     world = SIMULATORS["diabetes"](0.02, 0, 6000)
     counts = world.counts.loc[~world.case, list(world.anchors)].to_numpy() > 0
     both = counts.all(axis=1).mean()
     assert both > 3 * np.prod(counts.mean(axis=0))
-
-
-def test_cases_without_any_anchor_record_are_a_fifth_of_the_cases_at_most():
     world = SIMULATORS["lupus"](0.01, 7, 10_000)
     with pytest.warns(UnelisaWarning, match="review charts"):
         model = Phenotyper(list(world.anchors), world.utilization, random_state=0).fit(world.counts)

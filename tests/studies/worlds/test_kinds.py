@@ -78,14 +78,21 @@ def test_a_world_is_coded_and_comes_again_from_its_seed(place):
     assert np.array_equal(world.truth, again.truth)
 
 
-def test_numbers_and_parts_give_other_worlds():
+def test_numbers_and_parts_give_other_worlds_of_hidden_labels():
     one, two = (draw_world(Place("choosing", "tilted", number)) for number in (0, 1))
     elsewhere = draw_world(Place("reporting", "tilted", 0))
     for other in (two, elsewhere):
         assert not np.array_equal(one.votes[:300, 0], other.votes[:300, 0])
+    for seed in range(10):
+        split = trained.draw_split(np.random.default_rng(seed), tables.CHOOSING)
+        assert 20 <= len(split.labels) < 60
+        assert min(np.sum(split.labels > 0), np.sum(split.labels < 0)) >= 4
+        assert len(split.items) == len(split.truth)
+        both = np.concatenate([split.learned, split.items])
+        assert np.allclose(both.mean(axis=0), 0, atol=1e-9)
 
 
-def test_the_parts_share_no_seed_and_no_table():
+def test_parts_share_no_seed_table_or_world():
     numbers = range(1000)
     seeds = {
         part: {tuple(seed_place(place)) for place in list_places(part, KINDS[part], numbers)}
@@ -100,10 +107,7 @@ def test_the_parts_share_no_seed_and_no_table():
         kinds = {x: d.keywords["tables"] for x, d in KINDS[part].items() if hasattr(d, "keywords")}
         assert set(kinds) == {"classifiers", "forest", "stumps", "neighbors"}
         assert all(mine is used for mine in kinds.values())
-
-
-def test_some_kinds_are_reported_only_and_no_reported_world_was_seen_before():
-    """Nor drawn by the study of voters, which takes worlds 40 to 43 of the reporting part."""
+    # nor drawn by the study of voters, which takes worlds 40 to 43 of the reporting part
     only = set(KINDS["reporting"]) - set(KINDS["choosing"])
     assert only == {"copied_expert", "nested_families", "two_topics", "drifting_crowd"}
     assert set(WORDS) == {name for kinds in KINDS.values() for name in kinds}
@@ -146,16 +150,6 @@ def test_a_table_has_two_classes_and_comes_again_from_its_seed(name):
     assert np.array_equal(first.truth, again.truth)
     fixed = {"breast_cancer", "wine", "digits_parity", "diabetes", "one_digit_of_three"}
     assert name in fixed or not np.array_equal(first.features, other.features)
-
-
-def test_a_split_has_labels_of_both_classes_and_hides_the_rest():
-    for seed in range(10):
-        split = trained.draw_split(np.random.default_rng(seed), tables.CHOOSING)
-        assert 20 <= len(split.labels) < 60
-        assert min(np.sum(split.labels > 0), np.sum(split.labels < 0)) >= 4
-        assert len(split.items) == len(split.truth)
-        both = np.concatenate([split.learned, split.items])
-        assert np.allclose(both.mean(axis=0), 0, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["classifiers", "forest", "stumps", "neighbors"])
@@ -229,7 +223,7 @@ def test_a_kind_keeps_its_promise(kind):
     assert all(PROMISES[kind](world) for world in worlds)
 
 
-def test_kinds_differ_in_the_mean_as_they_say():
+def test_kinds_of_both_parts_are_as_they_say():
     lenient = draw(simulated.lenient_families, 6)
     assert np.mean([(w.votes > 0).mean() - (w.truth > 0).mean() for w in lenient]) > 0
     ruled = draw(simulated.rules, 6)
@@ -242,10 +236,7 @@ def test_kinds_differ_in_the_mean_as_they_say():
         means = [world.votes[world.truth == side].mean(axis=0) for side in (1, -1)]
         rest = world.votes - np.where(world.truth[:, None] > 0, *means)
         assert pairs(np.corrcoef(rest, rowvar=False)).mean() > 0.03
-
-
-def test_kinds_of_the_reporting_part():
-    """By their shapes and rates alone: no method is run on them."""
+    # by their shapes and rates alone: no method is run on them
     for world in draw(unseen.copied_expert, 4):
         assert world.votes.shape[1] in {11, 12, 13}
         assert 0.25 < np.mean(world.votes == 0) < 0.65

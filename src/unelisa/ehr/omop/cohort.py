@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.ehr.omop.database import OmopTables, explain_engine
+from unelisa.ehr.omop.database import OmopTables, explain_engine, fetch
 from unelisa.ehr.omop.persons import list_periods
 from unelisa.ehr.omop.records import keep_spans, list_contacts, list_days
 from unelisa.ehr.omop.requests import UTILIZATIONS, Request, Window
@@ -74,8 +74,7 @@ def check_cohort(
 
 def _reject_taken(cohorts: Any, number: int) -> None:
     here = cohorts.filter(cohorts.cohort_definition_id == number)
-    with explain_engine("reading the cohorts"):
-        taken = here.count().to_pyarrow().as_py()
+    taken = fetch(here.count(), "reading the cohorts").as_py()
     if taken:
         raise RecordsError(
             f"the cohort {number} already has {taken} rows; choose another number or delete them"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.ehr.omop.database import OmopTables, explain_engine, open_database
+from unelisa.ehr.omop.database import OmopTables, explain_engine, fetch, open_database
 from unelisa.ehr.omop.records import (
     count_contacts,
     count_days,
@@ -290,9 +290,8 @@ class _Counter:
         bare = one.without_dots()
         if bare is not None:
             days = list_days(self.tables, [bare], self.request.record_window)
-            with explain_engine("looking for codes without dots"):
-                if days.limit(1).to_pyarrow().num_rows:
-                    return f"this database writes codes without dots: write {bare.text[:60]}"
+            if fetch(days.limit(1), "looking for codes without dots").num_rows:
+                return f"this database writes codes without dots: write {bare.text[:60]}"
         return f"compare it with the codes in the table {DOMAINS[one.domain].table}"
 
     def warn_of_dots(self, request: CountRequest, table: "pd.DataFrame") -> None:
@@ -331,9 +330,8 @@ def find_related(
         columns = list(dict.fromkeys(name for base in kinds.values() for name in base.naming))
         contents: dict[str, set[str]] = {}
         for domain, base in kinds.items():
-            with explain_engine(f"comparing the {domain} features with the anchors"):
-                asked = request.of_domain(domain)
-                found = list_contents(tables, asked, base, columns).to_pyarrow()
+            contained = list_contents(tables, request.of_domain(domain), base, columns)
+            found = fetch(contained, f"comparing the {domain} features with the anchors")
             for content, feature in zip(*(one.to_pylist() for one in found.columns), strict=True):
                 contents.setdefault(f"{domain}:{feature}", set()).add(content)
         held = set().union(*(contents.get(name, set()) for name in names))

@@ -377,6 +377,12 @@ def explain_engine(doing: str) -> Iterator[None]:
         ) from None
 
 
+def fetch(expression: Any, doing: str) -> Any:
+    """Return the result of a query as an Arrow table, or as a scalar."""
+    with explain_engine(doing):
+        return expression.to_pyarrow()
+
+
 def _list_names(names: Iterable[str]) -> str:
     shown = sorted(names)
     if not shown:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from unelisa.ehr.counts import FEWEST_SHOWN
 from unelisa.ehr.omop.counts import PatientCounts
-from unelisa.ehr.omop.database import OmopTables, explain_engine
+from unelisa.ehr.omop.database import OmopTables, fetch
 from unelisa.ehr.omop.records import (
     as_day,
     as_number,
@@ -88,7 +88,7 @@ def describe_persons(
     years: list[Any] = [float("nan") if day is None else float(day.year) for day in window]
     if "observation_period" in tables:
         periods = _observe(list_periods(tables), window, spans)
-        days = _fetch(periods, "reading the observation periods").dropna().reindex(persons)
+        days = _list_dates(periods, "reading the observation periods").dropna().reindex(persons)
         observed = days["first"].notna().to_numpy()
         years = [days[name].dt.year.to_numpy(float) for name in ("first", "last")]
     people = _list_people(tables, needed=limits != Limits())
@@ -96,7 +96,9 @@ def describe_persons(
         return Persons(observed, np.ones(len(persons), dtype=bool))
     people = people.reindex(persons)
     if spans is not None:
-        index = _fetch(spans.select("person", "index"), "dating the index days").reindex(persons)
+        index = _list_dates(spans.select("person", "index"), "dating the index days").reindex(
+            persons
+        )
         years = [index["index"].dt.year.to_numpy(float)] * 2
     born = people["born"].to_numpy(dtype=np.float64)
     youngest, oldest = (np.asarray(year - born, dtype=np.float64) for year in years)
@@ -136,15 +138,14 @@ def date_anchors(
         list_days(tables, anchors, request.record_window), list_spans(tables, request)
     )
     first = days.group_by("person").aggregate(first=days.day.min())
-    found = _fetch(first, "dating the anchors").reindex(persons)
+    found = _list_dates(first, "dating the anchors").reindex(persons)
     return np.asarray(found["first"].dt.year.to_numpy(float) - born, dtype=np.float64)
 
 
-def _fetch(expression: Any, doing: str) -> "pd.DataFrame":
+def _list_dates(expression: Any, doing: str) -> "pd.DataFrame":
     import pandas as pd  # noqa: PLC0415 - only tables need it
 
-    with explain_engine(doing):
-        table = expression.to_pyarrow().to_pandas().set_index("person")
+    table = fetch(expression, doing).to_pandas().set_index("person")
     return table.assign(**{name: pd.to_datetime(table[name]) for name in table})
 
 
@@ -167,8 +168,7 @@ def _list_people(tables: OmopTables, *, needed: bool) -> "pd.DataFrame | None":
     people = people.select(
         person=as_number(people.p), sex=as_number(people.s), born=as_number(people.y)
     )
-    with explain_engine("reading sex and age"):
-        found: pd.DataFrame = people.to_pyarrow().to_pandas().set_index("person")
+    found: pd.DataFrame = fetch(people, "reading sex and age").to_pandas().set_index("person")
     return found
 
 
@@ -203,9 +203,8 @@ def list_flaws(tables: OmopTables, request: CountRequest, counts: PatientCounts)
     if UTILIZATIONS["visit_count"][0] in tables:
         visits: Any = list_contacts(tables, "visit_count", request.record_window)
         visits = keep_spans(visits, list_spans(tables, request))
-        with explain_engine("looking for visits"):
-            seen = visits.select("person").distinct().to_pyarrow()["person"].to_numpy()
-        absent = int((~persons.isin(seen)).sum())
+        seen = fetch(visits.select("person").distinct(), "looking for visits")["person"]
+        absent = int((~persons.isin(seen.to_numpy())).sum())
         flaws.append(Flaw("patients without a visit", absent, len(persons)))
     used = [DOMAINS[one.domain] for one in request.features]
     # a mention has the day of its note
@@ -227,8 +226,8 @@ def _check_dates(tables: OmopTables, table: str, day: str) -> Iterator[Flaw]:
         "without a date": days.isnull().sum(),
     }
     sums = days.as_table().aggregate(days.count() + days.isnull().sum(), **wrong)
-    with explain_engine(f"checking the dates of {table}"):
-        ((of, *numbers),) = (row.values() for row in sums.to_pyarrow().to_pylist())
+    rows = fetch(sums, f"checking the dates of {table}").to_pylist()
+    ((of, *numbers),) = (row.values() for row in rows)
     for what, number in zip(wrong, numbers, strict=True):
         yield Flaw(f"{table} records {what}", int(number or 0), int(of or 0))
 

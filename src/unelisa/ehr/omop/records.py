@@ -9,7 +9,7 @@ from functools import reduce
 from operator import ge, gt, le, lt, or_
 from typing import Any
 
-from unelisa.ehr.omop.database import OmopTables, explain_engine
+from unelisa.ehr.omop.database import OmopTables, fetch
 from unelisa.ehr.omop.requests import DOMAINS, UTILIZATIONS, CountRequest, Domain, Request, Window
 
 _DAY = 8  # digits of YYYYMMDD
@@ -321,8 +321,7 @@ def name_concepts(tables: OmopTables, columns: Sequence[str]) -> dict[str, str]:
     table = tables.take("concept", **wanted, kind="vocabulary_id")
     table = table.mutate(n=as_number(table.n), code=as_text(table.code).upper())
     table = table.filter(table.code.isin(codes or [""]) | table.n.isin(numbers or [-1]))
-    with explain_engine("naming the codes"):
-        rows = table.to_pyarrow().to_pylist()
+    rows = fetch(table, "naming the codes").to_pylist()
     by_number = {row["n"]: row["title"] for row in rows}
     by_code = {(row["code"], str(row["kind"])[:3] == "ICD"): row["title"] for row in rows}
     found = {

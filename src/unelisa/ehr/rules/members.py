@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unelisa.ehr.omop.database import OmopTables, explain_engine
+from unelisa.ehr.omop.database import OmopTables, fetch
 from unelisa.ehr.omop.persons import list_periods
 from unelisa.ehr.omop.records import (
     as_day,
@@ -422,8 +422,7 @@ def _fetch_concepts(table: Any) -> set[int]:
 
 
 def _fetch(expression: Any, doing: str) -> "pd.DataFrame":
-    with explain_engine(doing):
-        found: pd.DataFrame = expression.to_pyarrow().to_pandas()
+    found: pd.DataFrame = fetch(expression, doing).to_pandas()
     return found
 
 

@@ -64,10 +64,19 @@ def find_families(patterns: Flags, counts: Floats) -> list[int]:
     return family
 
 
-def list_implications(patterns: Flags, counts: Floats) -> list[tuple[int, int]]:
+def show_within(patterns: Flags, counts: Floats) -> Flags:
+    """Return which rules are within others, whatever the number outside if that is small."""
+    weights = counts[:, None] * patterns
+    alone = weights.sum(axis=0)
+    outside = alone[:, None] - patterns.T.astype(float) @ weights
+    few = (outside > 0) & (outside < FEWEST_SHOWN)
+    depends = alone * (1 - IMPLIED) < FEWEST_SHOWN - 1
+    return np.asarray(_find_within(patterns, counts) & ~(few & depends[:, None]))
+
+
+def list_implications(within: Flags) -> list[tuple[int, int]]:
     """Return pairs (r, s) of rules: r is within s, and no third rule stands between them."""
-    within = _find_within(patterns, counts)
-    np.fill_diagonal(within, False)
+    within = within & ~np.eye(len(within), dtype=bool)
     strictly = within & ~within.T
     between = strictly.astype(int) @ strictly.astype(int) > 0
     return [(int(r), int(s)) for r, s in np.argwhere(within & ~between)]
@@ -80,22 +89,21 @@ def describe_overlap(names: Sequence[str], flags: Flags) -> dict[str, Any]:
     `FEWEST_SHOWN` patients, or with fewer in one of two rules alone or in none, is None, and shares
     are whole percents; patterns of fewer patients are None, and numbers of others, and of those on
     whom the rules disagree, are multiples of `FEWEST_SHOWN`. If all of that still determines a
-    small pattern, patterns and then overlaps are left out (None), too.
+    small pattern, patterns and then overlaps are left out (None), too. If the sizes of the rules
+    do, such as those of a rule within another one, they are such multiples as well (`rounded`).
     """
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415 - as `linprog`
+
     patterns, counts = np.unique(flags, axis=0, return_counts=True)
     order = np.argsort(-counts, kind="stable")
-    families = np.array(find_families(patterns, counts.astype(np.float64)))
-    pairs = list_implications(patterns, counts.astype(np.float64))
+    within = show_within(patterns, counts.astype(np.float64))
+    _, families = connected_components(within, directed=False)
     shown = np.array([k for k in order if patterns[k].any()][:MOST_PATTERNS], dtype=np.intp)
-    shares = _show_overlap(flags)
-    disagree: int | None = _round_down((flags.any(axis=1) & ~flags.all(axis=1)).sum())
-    if not _hides_small(patterns, counts, shares, shown):
-        shown, disagree = shown[:0], None
-        if not _hides_small(patterns, counts, shares, shown):
-            shares = np.full_like(shares, np.nan)
+    shown, shares, disagree, sizes, rounded = _audit(flags, patterns, counts, shown)
     return {
         "patients": len(flags),
-        "flagged": dict(zip(names, flags.sum(axis=0).tolist(), strict=True)),
+        "rounded": rounded,
+        "flagged": dict(zip(names, sizes.tolist(), strict=True)),
         "disagree": disagree,
         "overlap": {
             name: {
@@ -109,7 +117,7 @@ def describe_overlap(names: Sequence[str], flags: Flags) -> dict[str, Any]:
             for k in np.unique(families)
             if (families == k).sum() > 1
         ],
-        "within": [[names[r], names[s]] for r, s in pairs],
+        "within": [[names[r], names[s]] for r, s in list_implications(within)],
         "patterns": [
             {
                 "rules": [names[int(r)] for r in np.flatnonzero(patterns[k])],
@@ -120,13 +128,51 @@ def describe_overlap(names: Sequence[str], flags: Flags) -> dict[str, Any]:
     }
 
 
+def _audit(
+    flags: Flags, patterns: Flags, counts: NDArray[np.integer], shown: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], Floats, int | None, NDArray[np.integer], bool]:
+    """Return patterns, shares, disagreement and sizes that may be shown; are these rounded."""
+    shares = _show_overlap(flags)
+    disagree: int | None = _round_down((flags.any(axis=1) & ~flags.all(axis=1)).sum())
+    sizes = flags.sum(axis=0)
+    ranges = _show_sizes(sizes, len(flags), 1)
+    rounded = not _hides_small(patterns, counts, np.full_like(shares, np.nan), shown[:0], ranges)
+    if rounded:
+        ranges = _show_sizes(sizes, len(flags), FEWEST_SHOWN)
+        few = (sizes < FEWEST_SHOWN) | (sizes > len(flags) - FEWEST_SHOWN)
+        sizes = np.where(few, sizes, ranges[0])
+    if not _hides_small(patterns, counts, shares, shown, ranges):
+        shown, disagree = shown[:0], None
+        if not _hides_small(patterns, counts, shares, shown, ranges):
+            shares = np.full_like(shares, np.nan)
+    return shown, shares, disagree, sizes, rounded
+
+
+def _show_sizes(sizes: NDArray[np.integer], n: int, step: int) -> NDArray[np.integer]:
+    """Return the least and the largest sizes of rules that what is shown of them leaves."""
+    least = sizes // step * step
+    most = least + step - 1
+    few, nearly_all = (
+        (sizes > 0) & (sizes < FEWEST_SHOWN),
+        (n - sizes > 0) & (n - sizes < FEWEST_SHOWN),
+    )
+    least = np.where(few, 1, np.where(nearly_all, n - FEWEST_SHOWN + 1, least))
+    most = np.where(few, FEWEST_SHOWN - 1, np.where(nearly_all, n - 1, most))
+    return np.stack([least, np.minimum(most, n)])
+
+
 def _hides_small(
-    patterns: Flags, counts: NDArray[np.integer], shares: Floats, shown: NDArray[np.intp]
+    patterns: Flags,
+    counts: NDArray[np.integer],
+    shares: Floats,
+    shown: NDArray[np.intp],
+    ranges: NDArray[np.integer],
 ) -> bool:
     """Return whether what is shown leaves each small pattern `LEAST_LEFT` possible counts.
 
-    The least and the largest are linear programs in the counts, given the number of all patients
-    and of each rule, and the shown shares, patterns, and number of those on whom rules disagree.
+    The least and the largest are linear programs in the counts, given the number of all patients,
+    the least and the most that each rule flags, and the shown shares, patterns, and number of those
+    on whom rules disagree.
     """
     small = np.flatnonzero(counts < FEWEST_SHOWN)
     if not len(small):
@@ -134,13 +180,12 @@ def _hides_small(
     from scipy.optimize import linprog  # noqa: PLC0415 - takes a tenth of a second
 
     flags, own = patterns.astype(np.float64), counts @ patterns
-    sizes = np.vstack([np.ones(len(counts)), flags.T[own >= FEWEST_SHOWN]])
     low, high = np.zeros(len(counts)), np.full(len(counts), float(counts.sum()))
     low[shown] = counts[shown] // FEWEST_SHOWN * FEWEST_SHOWN
     high[shown] = low[shown] + FEWEST_SHOWN - 1
     low[small], high[small] = 1, FEWEST_SHOWN - 1
-    rows: list[Floats] = []
-    ends: list[float] = []
+    rows = [*flags.T, *-flags.T]
+    ends = [*ranges[1].tolist(), *(-ranges[0]).tolist()]
     for r, s in np.argwhere(np.isfinite(shares) & ~np.eye(len(own), dtype=bool)):
         row = flags[:, r] * flags[:, s]
         for sign in (1, -1):
@@ -151,9 +196,8 @@ def _hides_small(
         least = _round_down(mixed @ counts)
         rows += [mixed, np.negative(mixed)]
         ends += [least + FEWEST_SHOWN - 1, -least]
-    given = {"A_eq": sizes, "b_eq": sizes @ counts, "bounds": np.column_stack([low, high])}
-    if rows:
-        given |= {"A_ub": np.array(rows), "b_ub": np.array(ends)}
+    given = {"A_eq": np.ones((1, len(counts))), "b_eq": [counts.sum()]}
+    given |= {"A_ub": np.array(rows), "b_ub": ends, "bounds": np.column_stack([low, high])}
     listed = np.isin(small, shown)
     for k in [*small[listed], *small[~listed]][:MOST_AUDITED]:
         aim = np.zeros(len(counts))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc, gammaln, ndtri
 
-from unelisa.ehr.charts import ChartSample
+from unelisa.ehr.charts import ChartSample, draw_strata
 from unelisa.ehr.counts import FEWEST_SHOWN
 from unelisa.ehr.rules.evaluation import QUANTITIES
 from unelisa.ehr.rules.overlap import find_families
@@ -363,8 +363,4 @@ def draw_by_pattern(flags: Flags, n: int, rng: np.random.Generator) -> ChartSamp
     # small patterns are taken whole, and the others share what is left
     for place, left in zip(np.argsort(sizes), range(len(sizes), 0, -1), strict=True):
         taken[place] = min(sizes[place], -(-(n - taken.sum()) // left))
-    rows = np.concatenate(
-        [rng.choice(np.flatnonzero(codes == k), take, False) for k, take in enumerate(taken)]
-    )
-    order = np.argsort(rows)
-    return ChartSample(rows[order], np.repeat(taken / sizes, taken)[order])
+    return draw_strata(codes, taken, rng)

@@ -1,10 +1,10 @@
 """Every voter's l1-penalized logistic regression: the problem, its solution and its certificate.
 
-    (1/W_s) sum_i w_i log(1 + exp(-2 f_is z_is)) + lambda_s sum_t |theta_st|
+    (1/n_s) sum_i log(1 + exp(-2 f_is z_is)) + lambda_s sum_t |theta_st|
     z_is = b_s + sum_{t != s} theta_st f_it
 
-is minimized over theta_s and b_s: (3.6), its first sign corrected, over the items on which s voted,
-W_s the sum of their weights. Constant voters leave the design: their optimum is at infinity.
+is minimized over theta_s and b_s: (3.6), its first sign corrected, over the n_s items on which s
+voted. Constant voters leave the design: their optimum is at infinity.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,11 +26,10 @@ from unelisa.kernels.l1_logistic import (
     add_listed,
     add_scores,
     fill_residuals,
-    list_rare,
 )
-from unelisa.kernels.tally import Bits, add_complete, add_incomplete, pack_votes, widen_votes
+from unelisa.kernels.tally import Bits, add_complete, add_incomplete, widen_votes
 from unelisa.kernels.threads import one_blas_thread, run_threads
-from unelisa.votes.blocks import Block, ItemBlocks, WholeTable, as_dense, mark_starts, tally_votes
+from unelisa.votes.blocks import Block, ItemBlocks, WholeTable, as_dense, mark_starts
 
 Floats = NDArray[np.float64]
 
@@ -47,7 +46,6 @@ class L1Problem:
     fit_intercept: bool = True  # whether b_s is fitted; otherwise it stays 0
     # largest accepted violation of the optimality conditions, in units of lambda_s
     tol: float = 1e-3
-    item_weights: Floats | None = None  # w_i >= 0 per item, or None for ones
     n_jobs: int | None = None  # number of threads, as in scikit-learn
     names: Sequence[str] | None = None  # the voters' names in warnings, or None for their indices
 
@@ -58,17 +56,11 @@ class L1Problem:
         return WholeTable(as_dense(votes)) if isinstance(votes, np.ndarray) else votes
 
     def __post_init__(self) -> None:
-        n_items, n_voters = self.votes.shape
-        for field, shape in {"penalties": (n_voters,), "item_weights": (n_items,)}.items():
-            value = getattr(self, field)
-            if value is not None and value.shape != shape:
-                raise ModelError(f"{field} must have shape {shape}, found {value.shape}")
+        shape = self.votes.shape[1:]
+        if self.penalties.shape != shape:
+            raise ModelError(f"penalties must have shape {shape}, found {self.penalties.shape}")
         if not np.all((self.penalties > 0) & np.isfinite(self.penalties)):
             raise ModelError("penalties must be positive and finite")
-        if self.item_weights is not None and not np.all(
-            (self.item_weights >= 0) & np.isfinite(self.item_weights)
-        ):
-            raise ModelError("item_weights must be zero or positive and finite")
 
 
 @dataclass(frozen=True)
@@ -113,9 +105,8 @@ def warn_missed(problem: L1Problem, solution: L1Solution) -> None:
 
 
 def design_voters(problem: L1Problem) -> NDArray[np.bool_]:
-    """Return which voters stay in the design: those with both votes on items of positive weight."""
-    weights = np.ones(len(problem.votes)) if problem.item_weights is None else problem.item_weights
-    signed, cast = problem.blocks.tally((weights > 0).astype(np.float64))
+    """Return which voters stay in the design: those who gave both votes."""
+    signed, cast = problem.blocks.tally(np.ones(len(problem.votes)))
     return np.abs(signed) < cast
 
 
@@ -129,8 +120,6 @@ def scores(problem: L1Problem, weights: Floats, intercepts: Floats) -> tuple[Flo
         votes = table[low : low + ROWS].astype(np.float64)
         z = votes @ weights.T + intercepts
         counted = np.abs(votes)
-        if problem.item_weights is not None:
-            counted *= problem.item_weights[low : low + ROWS, None]
         residual = counted * (votes - np.tanh(z))
         edges += residual.T @ votes
         ones += residual.sum(axis=0)
@@ -156,7 +145,7 @@ Integers = NDArray[np.int64]
 
 SAMPLE = 4096  # items whose curvature makes a quick Hessian; 8,192 save no pass
 RARE = 0.1  # share of a voter's rare votes up to which these are listed, two bytes each
-PACKED = 1 << 17  # items packed into bits at once: 16 KB per voter and plane
+PACKED = 1 << 15  # items packed into bits at once: 4 KB per voter and plane
 PANEL = 32  # voters whose agreements one thread counts at once
 STREAM = CHUNK  # items per matrix product; 1,400 voters of them in float32 are 11 MB
 
@@ -164,13 +153,13 @@ STREAM = CHUNK  # items per matrix product; 1,400 voters of them in float32 are 
 class Moments(NamedTuple):
     """First and second moments of the design over all items, and the counts of votes."""
 
-    agreement: Floats  # voters x voters: sum_i w_i f_is f_it / W
-    firsts: Floats  # sum_i w_i f_is / W
-    total: float  # W = sum_i w_i
-    totals: Floats  # W_s: over the items on which s voted
-    means: Floats  # sum_i w_i f_is / W_s
-    counts: Integers  # items on which s voted
-    varied: NDArray[np.bool_]  # voters with both votes among the items of positive weight
+    agreement: Floats  # voters x voters: sum_i f_is f_it / n
+    firsts: Floats  # sum_i f_is / n
+    total: float  # n, at least 1
+    totals: Floats  # n_s: items on which s voted, at least 1
+    means: Floats  # sum_i f_is / n_s
+    counts: Integers  # n_s
+    varied: NDArray[np.bool_]  # voters with both votes
 
 
 NONE_LISTED = Rare(np.empty(0, np.int8), np.zeros((0, 1), np.int64), np.empty(0, np.uint16))
@@ -181,15 +170,13 @@ class Rows:
     """The items of a problem."""
 
     blocks: ItemBlocks  # where the items live
-    weights: Floats  # w_i per item; empty for ones
     n_threads: int  # threads of this process
     rare: Rare = NONE_LISTED
 
     @classmethod
     def of(cls, problem: L1Problem, n_threads: int) -> "Rows":
         """Return the problem's rows."""
-        weights = np.empty(0) if problem.item_weights is None else problem.item_weights
-        return cls(problem.blocks.using(n_threads), weights, n_threads)
+        return cls(problem.blocks.using(n_threads), n_threads)
 
     @property
     def n_items(self) -> int:
@@ -202,21 +189,13 @@ class Rows:
         return self.blocks.n_voters
 
     def moments(self) -> Moments:
-        """Return the design's moments; exact counts where the items have no weights."""
+        """Return the design's moments, from exact counts."""
         # where there is one block, threads share the voters within it
         inner = self.n_threads if self.blocks.whole else 1
-        sums, counts, firsts, weight = self._sum(measure_moments, inner)
-        total = float(weight) if weight > 0 else 1.0
-        totals = np.where(firsts[:, 0] > 0, firsts[:, 0], 1.0)
-        return Moments(
-            sums / total,
-            firsts[:, 1] / total,
-            total,
-            totals,
-            firsts[:, 1] / totals,
-            counts[:, 0].copy(),
-            (firsts[:, 2] > 0) & (firsts[:, 3] > 0),
-        )
+        sums, counts, above = self._sum(measure_moments, inner)
+        total, totals = float(max(self.n_items, 1)), np.maximum(counts, 1).astype(np.float64)
+        signed, varied = 2.0 * above - counts, (above > 0) & (above < counts)
+        return Moments(sums / total, signed / total, total, totals, signed / totals, counts, varied)
 
     def listing(self, moments: Moments) -> "Rows":
         """Return the rows, in memory with the rare votes of those who never abstained listed."""
@@ -225,7 +204,7 @@ class Rows:
             return self
         usual = np.where(often, np.sign(moments.means), 0).astype(np.int8)
         (block,) = self.blocks  # votes in memory are one block
-        return replace(self, rare=list_rare(items_of(block, self.weights).votes, usual))
+        return replace(self, rare=list_rare(items_of(block).votes, usual))
 
     def scores(self, batch: Regressions, precise: bool) -> Sums:
         """Return the scores and the loss of every regression on its members; see `Sums`."""
@@ -248,7 +227,7 @@ class Rows:
         return self._sum(measure_all_scores, self.rare, batch)[0]
 
     def _sum(self, function: Callable[..., Any], *parameters: Any) -> tuple[NDArray[Any], ...]:
-        return self.blocks.sum(function, *parameters, per_item=(self.weights,))
+        return self.blocks.sum(function, *parameters)
 
 
 def gather(
@@ -286,51 +265,51 @@ def place_squares(batch: Regressions) -> Integers:
     return mark_starts((np.diff(batch.starts) + 1) ** 2)
 
 
-def items_of(block: Block, weights: Floats, rare: Rare = NONE_LISTED) -> Items:
+def items_of(block: Block, rare: Rare = NONE_LISTED) -> Items:
     """Return the block for the kernels; votes that are not voter-contiguous int8 are copied."""
-    weights = np.ascontiguousarray(weights, dtype=np.float64).view()
-    arrays: list[Any] = [as_dense(block.votes).T, weights, *(array.view() for array in rare)]
+    items = Items(as_dense(block.votes).T, Rare._make(array.view() for array in rare))
     # Numba compiles separately for read-only arrays, which joblib sends: always pass those
-    for array in arrays:
+    for array in (items.votes, *items.rare):
         array.flags.writeable = False
-    return Items(arrays[0], arrays[1], Rare(*arrays[2:]))
+    return items
 
 
-def measure_moments(
-    block: Block, weights: Floats, n_threads: int
-) -> tuple[Floats, Integers, Floats, Floats]:
-    """Return the sums behind `Moments`."""
-    items = items_of(block, weights)
-    agreements, counts = _count_agreements(items, n_threads)
-    if weights.size:
-        signed, cast = tally_votes(block.votes, weights)
-        side, seen = tally_votes(block.votes, (weights > 0).astype(np.float64))
-        firsts = np.column_stack([cast, signed, (seen + side) / 2, (seen - side) / 2])
-        return _sum_agreements(items), counts, firsts, np.asarray(weights.sum())
-    cast, above = counts.T
-    firsts = np.column_stack([cast, 2 * above - cast, above, cast - above]).astype(np.float64)
-    return agreements.astype(np.float64), counts, firsts, np.asarray(float(items.votes.shape[1]))
+def list_rare(votes: NDArray[np.int8], usual: NDArray[np.int8]) -> Rare:
+    """Return where the votes, voters x items, differ from the usual ones, where there are such."""
+    edges = np.arange(0, votes.shape[1] + CHUNK, CHUNK)
+    starts = np.zeros((len(votes), len(edges)), dtype=np.int64)
+    places = [np.empty(0, dtype=np.uint16)]
+    for s in np.flatnonzero(usual):
+        rare = np.flatnonzero(votes[s] != usual[s])
+        starts[s] = sum(map(len, places)) + np.searchsorted(rare, edges)
+        places.append((rare % CHUNK).astype(np.uint16))
+    return Rare(usual, starts, np.concatenate(places))
 
 
-def _count_agreements(items: Items, n_threads: int) -> tuple[Integers, Integers]:
-    """Return sum_i f_is f_it (zeros where items have weights), and the counts of votes."""
-    n_voters, n_items = items.votes.shape
+def measure_moments(block: Block, n_threads: int) -> tuple[Integers, Integers, Integers]:
+    """Return sum_i f_is f_it, and per voter the number of votes, and of those that are yes."""
+    votes = items_of(block).votes
+    n_voters, n_items = votes.shape
     sums = np.zeros((n_voters, n_voters), dtype=np.int64)
-    counts = np.zeros((n_voters, 2), dtype=np.int64)
+    counts, yes = np.zeros((2, n_voters), dtype=np.int64)
     for low in range(0, n_items, PACKED):
-        high = min(low + PACKED, n_items)
-        above = np.empty((n_voters, -(-(high - low) // 64)), dtype=np.uint64)
-        voted = np.empty_like(above)
-        before = int(counts[:, 0].sum())
-        pack_votes(items.votes, low, high, above, voted)
-        for column, bits in enumerate((voted, above)):
-            counts[:, column] += np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
-        if items.weights.size:
-            continue
-        complete = int(counts[:, 0].sum()) - before == (high - low) * n_voters
-        _add_panels(above, voted, high - low if complete else 0, sums, n_threads)
+        part = votes[:, low : low + PACKED]
+        above, voted = pack_bits(part > 0), pack_bits(part != 0)
+        cast = np.bitwise_count(voted).sum(axis=1, dtype=np.int64)
+        counts += cast
+        yes += np.bitwise_count(above).sum(axis=1, dtype=np.int64)
+        complete = cast.sum() == part.size
+        _add_panels(above, voted, part.shape[1] if complete else 0, sums, n_threads)
     upper = np.triu(sums, 1)
-    return upper + upper.T + np.diag(np.diag(sums)), counts
+    return upper + upper.T + np.diag(np.diag(sums)), counts, yes
+
+
+def pack_bits(flags: NDArray[np.bool_]) -> Bits:
+    """Return flags, voters x items, as words of 64 bits; those beyond the items are 0."""
+    packed = np.packbits(flags, axis=1, bitorder="little")
+    words = np.zeros((len(flags), -(-packed.shape[1] // 8) * 8), dtype=np.uint8)
+    words[:, : packed.shape[1]] = packed
+    return words.view(np.uint64)
 
 
 def _add_panels(above: Bits, voted: Bits, n_items: int, sums: Integers, n_threads: int) -> None:
@@ -347,37 +326,16 @@ def _add_panels(above: Bits, voted: Bits, n_items: int, sums: Integers, n_thread
     run_threads(add, range(0, n_voters, PANEL), n_threads)
 
 
-def _sum_agreements(items: Items) -> Floats:
-    """Return sum_i w_i f_is f_it by float32 matrix products: enough for a start and Hessians."""
-    n_voters, n_items = items.votes.shape
-    sums, everyone = np.zeros((n_voters, n_voters)), np.arange(n_voters)
-    wide = np.empty((n_voters, min(STREAM, n_items)), dtype=np.float32)
-    with one_blas_thread():
-        for low in range(0, n_items, STREAM):
-            high = min(low + STREAM, n_items)
-            widen_votes(items.votes, everyone, low, high, wide)
-            votes = wide[:, : high - low]
-            sums += (votes * items.weights[low:high].astype(np.float32)) @ votes.T
-    return sums
-
-
-def measure_scores(
-    block: Block, weights: Floats, rare: Rare, batch: Regressions, precise: bool
-) -> Sums:
+def measure_scores(block: Block, rare: Rare, batch: Regressions, precise: bool) -> Sums:
     """Return the scores and the loss of every regression on its members."""
     sums = Sums.zeros(batch)
     buffer = np.empty(CHUNK, dtype=np.float64 if precise else np.float32)
-    add_scores(items_of(block, weights, rare), batch, buffer, sums)
+    add_scores(items_of(block, rare), batch, buffer, sums)
     return sums
 
 
 def measure_curvatures(
-    block: Block,
-    weights: Floats,
-    rare: Rare,
-    batch: Regressions,
-    sampling: tuple[Integers, Floats],
-    precise: bool,
+    block: Block, rare: Rare, batch: Regressions, sampling: tuple[Integers, Floats], precise: bool
 ) -> tuple[Floats, Floats]:
     """Return the regressions' summed curvatures, see `add_curvatures`, and their mass."""
     strides, floors = sampling
@@ -385,16 +343,13 @@ def measure_curvatures(
     out, mass = np.empty(places[-1]), np.zeros(batch.voters.size)
     steps = np.column_stack([-(block.start // CHUNK) % strides, strides])
     buffer = np.empty(CHUNK, dtype=np.float64 if precise else np.float32)
-    items = items_of(block, weights, rare)
-    add_curvatures(items, batch, steps, floors, buffer, places, out, mass)
+    add_curvatures(items_of(block, rare), batch, steps, floors, buffer, places, out, mass)
     return out, mass
 
 
-def measure_all_scores(
-    block: Block, weights: Floats, rare: Rare, batch: Regressions
-) -> tuple[Floats]:
+def measure_all_scores(block: Block, rare: Rare, batch: Regressions) -> tuple[Floats]:
     """Return sum_i r_i f_it for every regression and voter t, by float32 products of chunks."""
-    items = items_of(block, weights, rare)
+    items = items_of(block, rare)
     n_voters, n_items = items.votes.shape
     n_regressions, length = batch.voters.size, min(STREAM, n_items)
     dense = np.flatnonzero(rare.usual == 0) if rare.usual.size else np.arange(n_voters)

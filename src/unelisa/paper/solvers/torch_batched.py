@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from unelisa.kernels.threads import one_blas_thread
-from unelisa.paper.solvers.base import L1Problem, L1Solution, design_voters, warn_missed
+from unelisa.paper.solvers.base import L1Problem, L1Solution, warn_missed
 from unelisa.paper.solvers.torch_sums import (
     COARSE,
     DOUBLE,
@@ -142,11 +142,11 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Task:
-    """What stays the same while a problem is solved; sums are divided by the largest weight."""
+    """What stays the same while a problem is solved."""
 
     items: DeviceItems
     moments: Tensor  # parameters x parameters
-    totals: Tensor  # W_s
+    totals: Tensor  # n_s
     limits: Tensor  # voters x parameters: lambda_s, 0 for intercepts, infinite for excluded ones
     penalties: Tensor
     inside: Tensor  # voters in the design
@@ -165,12 +165,8 @@ class Task:
         n_voters, device = items.n_voters, items.device
         moments = items.moments()
         totals = torch.diagonal(moments)[:n_voters].clone()
-        if problem.item_weights is None:
-            inside = moments[:n_voters, n_voters].abs() < totals
-            complete = bool((totals == items.n_items).all())
-        else:
-            inside = torch.tensor(design_voters(problem), device=device)
-            complete = bool((items.votes != 0).all())
+        inside = moments[:n_voters, n_voters].abs() < totals
+        complete = bool((totals == items.n_items).all())
         penalties = torch.tensor(problem.penalties, device=device).double()
         shape = (n_voters, items.n_parameters)
         limits = torch.full(shape, torch.inf, dtype=torch.float64, device=device)
@@ -200,15 +196,12 @@ class Task:
     def hessians(self, voters: Tensor, members: Tensor, t: Tensor, thin: int) -> Tensor:
         """Return the Hessians of the working sets, from t = tanh z of the sampled items."""
         items, sample, sampled = self.items, self.samples[thin], t[:, ::thin]
-        plain = self.complete and items.weights is None
         squares = gather_squares(self.moments, members) / self.totals[voters, None, None]
-        if plain:
+        if self.complete:
             roots, mass = sampled, torch.full((voters.numel(), 1), float(sampled.shape[1]))
             mass = mass.to(squares)
         else:
             counted = items.votes[voters][:, :: items.stride * thin].abs().double()
-            if items.weights is not None:
-                counted = counted * items.weights[:: items.stride * thin]
             roots = (counted * (1.0 - sampled.double() ** 2)).sqrt()
             mass = counted.sum(dim=1, keepdim=True)
         step = max(1, HESSIANS // max(1, members.shape[1] * sampled.shape[1]))
@@ -217,7 +210,7 @@ class Task:
             design = sample[members[rows]] * roots[rows, None, :].to(sample.dtype)
             products = multiply(design, design.mT).double()
             products /= mass[rows, :, None].clamp_min(1e-300)
-            if plain:
+            if self.complete:
                 squares[rows] -= products
             else:
                 squares[rows] = torch.where(mass[rows, :, None] > 0, products, squares[rows])

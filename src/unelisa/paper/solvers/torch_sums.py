@@ -29,22 +29,17 @@ class DeviceItems:
     """The items on a device."""
 
     votes: Tensor  # voters x items, int8
-    weights: Tensor | None  # per item, float64, the largest is 1
     halves: dict[int, Tensor] = field(default_factory=dict)  # chunks kept between passes
 
     @classmethod
     def of(cls, problem: L1Problem, device: torch.device) -> "DeviceItems":
         """Send the problem's items to the device."""
-        weights = problem.item_weights
-        if weights is not None:
-            weights = weights / max(float(weights.max()), 1e-300)
         with warnings.catch_warnings():
             # torch has no read-only tensors and warns; nothing here writes to the votes
             warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
             table = problem.blocks.table("solver torch")
             votes = torch.from_numpy(np.ascontiguousarray(table.T, dtype=np.int8))
-        weighed = None if weights is None else torch.tensor(weights, device=device)
-        return cls(votes.to(device), weighed)
+        return cls(votes.to(device))
 
     @property
     def device(self) -> torch.device:
@@ -94,14 +89,10 @@ class DeviceItems:
         return design
 
     def moments(self) -> Tensor:
-        """Return sum_i w_i d_ij d_ik over all parameters, in float64; exact without weights."""
+        """Return sum_i d_ij d_ik over all parameters, exact in float64."""
         sums = torch.zeros((self.n_parameters,) * 2, dtype=torch.float64, device=self.device)
-        for low, high, design in self.chunks():
-            if self.weights is None:
-                sums += add_products(design, design)
-            else:
-                wide = design[:, : high - low].double()
-                sums += (wide * self.weights[low:high]) @ wide.T
+        for _, _, design in self.chunks():
+            sums += add_products(design, design)
         return sums
 
     @property
@@ -118,7 +109,7 @@ class DeviceItems:
     def scores(
         self, voters: Tensor, point: Tensor, complete: bool, bits: int
     ) -> tuple[Tensor, Tensor]:
-        """Return sum_i w_i |f_is| tanh(z_is) d_ij, voters x parameters, and the sampled tanh z."""
+        """Return sum_i |f_is| tanh(z_is) d_ij, voters x parameters, and the sampled tanh z."""
         sums = torch.zeros_like(point)
         sampled = []
         parts = [part.to(self.half) for part in split_coefficients(point, bits)]
@@ -129,11 +120,8 @@ class DeviceItems:
                 t.add_(multiply(parts[1], design), alpha=2.0**-COARSE)
             t.tanh_()
             sampled.append(t[:, : high - low : self.stride].clone())
-            counted = t[:, : high - low]
             if not complete:
-                counted *= self.votes[voters, low:high].abs()
-            if self.weights is not None:
-                counted *= self.weights[low:high].to(t.dtype)
+                t[:, : high - low] *= self.votes[voters, low:high].abs()
             sums += t @ design.T if bits == DOUBLE else add_split_products(t, design, bits)
         return sums, torch.cat(sampled, dim=1)
 
@@ -141,12 +129,11 @@ class DeviceItems:
         """Return a bound per voter on the error of a mean score from such a pass.
 
         With u = 2^-24: rounding z moves tanh z by .45 u, tanh errs by 2 u, its grid by 2 u with
-        both halves (of the largest weight); item weights add a rounding.
+        both halves.
         """
         if bits == DOUBLE:
             return torch.zeros_like(totals)
-        bound = 2.5 + 2.0 ** (23 - bits) * self.n_items / totals
-        return ROUNDING * (bound if self.weights is None else bound + 1.0)
+        return ROUNDING * (2.5 + 2.0 ** (23 - bits) * self.n_items / totals)
 
 
 def round_to_grid(point: Tensor, bits: int) -> Tensor:

@@ -58,7 +58,7 @@ class Frame:
     moments: Moments
     penalties: Floats
     fit_intercept: bool
-    plain: bool  # every voter voted on every item, and items have no weights
+    plain: bool  # every voter voted on every item
     tol: float
     exact: bool = False  # whether the losses are needed, hence float64 in each last pass
 
@@ -72,7 +72,7 @@ class Frame:
             moments=moments,
             penalties=problem.penalties.astype(np.float64),
             fit_intercept=problem.fit_intercept,
-            plain=problem.item_weights is None and bool(np.all(moments.counts == rows.n_items)),
+            plain=bool(np.all(moments.counts == rows.n_items)),
             tol=problem.tol,
         )
 
@@ -97,7 +97,7 @@ class Estimate:
     members: NDArray[np.bool_]  # the working sets
     kkt: Floats
     passes: Integers
-    loss: Floats  # sum_i w_i log(1 + exp(-2 f_is z_i)), where the frame is exact
+    loss: Floats  # sum_i log(1 + exp(-2 f_is z_i)), where the frame is exact
 
     @classmethod
     def at(cls, weights: Floats, intercepts: Floats, members: NDArray[np.bool_]) -> "Estimate":

@@ -1,14 +1,14 @@
-"""The study of certificates: draws of gold labels on votes with known truth."""
+"""Labels that are asked for: certificates of draws, and answers that a review needs."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import unelisa as ue
+from review.reviewing import N_ITEMS, small_crowd, small_pool
 from studies.certify.page import find_case, render_certify
 from studies.certify.runs import (
     OURS,
-    SHARE,
     SHUFFLED,
     Asked,
     Way,
@@ -18,10 +18,12 @@ from studies.certify.runs import (
     deliver,
     find_frame,
     list_populations,
-    mean_needed,
     run_certify,
     try_draw,
 )
+from studies.review import runs
+from unelisa.review.pools import Known, rank_useful
+from unelisa.simulation.designs import simulate_classes
 from unelisa.sources.labels import KnownLabels
 
 
@@ -68,13 +70,6 @@ def test_the_study_from_draws_to_page(known, tmp_path):
     assert "| crowd | 400 |" in page
 
 
-def test_answers_are_compared_where_both_ways_get_there():
-    found = {"a": 100, SHARE: 200}, {"a": None, SHARE: 50}, {"a": 30, SHARE: None}
-    rows = [{"needed": {"0.05": one}} for one in found]
-    assert mean_needed(rows, "0.05", "a") == (1, 100.0, 200.0, 1, 1)
-    assert mean_needed(rows[1:], "0.05", "a") is None
-
-
 def test_half_of_the_items_is_drawn_from_and_delivered(known):
     ours = list_populations(known)[0][OURS]
     asked = ask_surest(ours, 0.1, 0.95, 0.5)
@@ -86,3 +81,57 @@ def test_half_of_the_items_is_drawn_from_and_delivered(known):
         count_answers(ours, 0.1, 5, Way(OURS, *how)) for how in ((True, True), (False, True), ())
     )
     assert chosen < one_set <= tried
+
+
+pytestmark = pytest.mark.filterwarnings("ignore::unelisa.errors.UnelisaWarning")
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    votes, truth, _ = small_crowd()
+    signs = np.where(np.arange(N_ITEMS) < 40, 2 * truth - 1, 0).astype(np.int8)
+    return KnownLabels(votes, signs, np.empty(0, dtype=object), np.empty(0, dtype=np.int8))
+
+
+def test_the_replay_asks_what_the_review_asks():
+    votes, truth, _ = small_crowd()
+    learn = runs.learn_votes(votes)
+    for n in (0, 5, 30):
+        labels = np.where(np.arange(N_ITEMS) < n, truth, -1)
+        study = small_pool().study(Known(labels, np.zeros(N_ITEMS, dtype=bool)))
+        look = learn(labels)
+        np.testing.assert_allclose(look.chances, study.chances, atol=1e-9)
+        assert np.array_equal(rank_useful(look.ranked), study.ranking)
+
+
+def test_reviews_learn_from_labels_of_more_classes():
+    truth = np.array([0, 1] * 10 + [-1])
+
+    def learn(labels):
+        chances = np.tile([0.9, 0.1], (21, 1))
+        return chances, chances
+
+    curve = runs.replay(
+        lambda labels: runs.Look(*learn(labels)), truth, 20, lambda _: np.arange(21)
+    )
+    assert curve == [0.5, 0.75, 1.0]
+    crowd = simulate_classes(n_classes=3, n_voters=5, n_items=60, random_state=0)
+    taught = runs.learn_votes(crowd.votes)
+    nothing = np.full(60, -1)
+    some = np.where(np.arange(60) < 20, 1, -1)
+    assert taught(nothing).chances.shape == (60, 3)
+    assert not np.array_equal(taught(nothing).chances, taught(some).chances)
+
+
+def test_a_set_has_one_curve_per_order(crowd, tmp_path):
+    runs.run_review({"toy": lambda: crowd}, tmp_path, draws=1)
+    runs.run_review({"toy": lambda: 1 / 0}, tmp_path)  # it is there
+    (row,) = runs.collect_review(tmp_path)["reviews"]
+    assert (row["items"], row["labels"], len(row["review"])) == (40, 20, 3)
+    assert row["review"][-1] > row["review"][0]
+    needed = runs.compare_orders(row)
+    assert needed.goal == row["random"][0][-1]
+    assert 0 <= needed.review <= 20
+    assert needed.random == runs.count_answers(row["random"][0], needed.goal)
+    old = runs.collect_review(tmp_path)
+    assert runs.collect_review(tmp_path / "none", old) == old
