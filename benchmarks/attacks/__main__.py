@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from ground import TooLongError, lay_out
 from on_calls import attack_calls
+from on_certificates import attack_certificates, attack_charts
 from on_files import attack_inputs, attack_outputs
 from on_models import attack_bombs, attack_damaged, attack_forged
 from on_names import attack_names, attack_rules
@@ -48,6 +49,8 @@ KINDS: dict[str, Callable[..., Any]] = {
     "calls": attack_calls,
     "update": attack_updates,
     "identity": attack_identity,
+    "certificates": attack_certificates,
+    "charts": attack_charts,
     "journal": attack_journal,
     "readers": attack_readers,
     "privacy": attack_privacy,

@@ -392,6 +392,15 @@ def test_a_good_cohort_is_certified_and_says_from_what():
     assert "cannot be certified" in few["guarantee"]
 
 
+def test_strata_are_compared_by_one_spelling():
+    """A list as a stratum was not even refused."""
+    flagged, charts = dict(enumerate([1, "1", 1.0, " 1"] * 50)), dict.fromkeys(range(0, 200, 3), 1)
+    named = {name: str(stratum).strip() for name, stratum in flagged.items()}
+    assert certify_cohort(flagged, charts)["n_strata"] == 1
+    assert certify_cohort(named, charts)["n_strata"] == 1
+    assert certify_cohort({name: [1] for name in range(200)}, charts)["n_strata"] == 1
+
+
 def test_what_is_no_cohort_is_refused():
     with pytest.raises(ModelError, match="no flagged patient"):
         certify_cohort({}, {})

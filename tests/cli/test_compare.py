@@ -84,3 +84,23 @@ def test_methods_of_more_classes_are_scored_and_the_others_named(run, graded):
     assert max(len(line) for line in result.stdout.splitlines()) <= 80
     rows = json.loads(run("compare", *graded, *arguments, "--json", "-").stdout)
     assert all(row["mean_absolute_error"] > 0 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "sentence"),
+    [("compare", "--truth", "count as items without votes"), ("fit", "--gold", "are ignored")],
+)
+def test_labels_of_items_under_another_name_are_counted_aloud(
+    run, files, command, option, sentence
+):
+    """Half of them: the accuracy fell, or gold labels were lost, without a word."""
+    table, other = pd.read_csv(files.truth, dtype=str), files.folder / "other.csv"
+    table["item"] = [x + "\u200b" * (k % 2) for k, x in enumerate(table["item"])]
+    table.to_csv(other, index=False)
+    result = run(command, files.votes, option, other)
+    assert result.exit_code == 0
+    words = " ".join(result.stderr.split())
+    assert (
+        f"other.csv labels {len(table) // 2:,} items that are not among the votes and {sentence}"
+        in words
+    )

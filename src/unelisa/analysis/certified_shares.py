@@ -189,8 +189,8 @@ def _count_strata(
 ) -> Sequence[Draws]:
     """Return how many charts of each stratum were drawn, and how many of them show no case."""
     counts: dict[Any, NDArray[np.float64]] = {}
-    for name, stratum in strata.items():
-        seen = name in case
+    for name, given in strata.items():
+        stratum, seen = spell_name(given), name in case
         count = counts.setdefault(stratum, np.zeros(3))
         count += 1, seen, seen and not case[name]
     return [Draws(n, k, e, error / 2) for n, k, e in np.array(list(counts.values())).tolist()]

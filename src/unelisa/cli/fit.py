@@ -55,7 +55,7 @@ def fit(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     fitting.refuse_combinations(model, gold, keep_votes, reading, stability, bool(stated))
     table = form.read(*votes)
     known = None if truth is None else options.read_known(truth, table)
-    y = None if gold is None else options.read_known(gold, table).as_gold()
+    y = None if gold is None else options.read_known(gold, table, unvoted="are ignored").as_gold()
     seconds, notes = fitting.fit_model(model, table, y, **stated)
     if reading:
         model = model.read(reading)  # type: ignore[attr-defined]

@@ -119,7 +119,7 @@ def jury(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
         return
     model = options.build_method(options.DEFAULT_METHOD, 0, jobs)
     random = gold_drawn == RANDOM
-    y = panel.gold or None if gold is None else read_gold(gold, panel, random=random).as_gold()
+    y = panel.gold or None if gold is None else _read_gold(gold, panel, random)
     check_drawn(gold_drawn, panel, y)
     seconds, notes = fit_model(model, panel, y)
     judged = Judged.of(model, panel)
@@ -198,6 +198,11 @@ def _read_votes(found: Logs) -> Jury | None:
         if not error.about.get("scores"):
             raise
         return None
+
+
+def _read_gold(gold: Path, panel: Any, random: bool) -> Any:
+    known = read_gold(gold, panel, random=random)
+    return options.warn_of_unvoted(known, gold, "are ignored").as_gold()
 
 
 def check_drawn(gold_drawn: str, panel: Jury, y: Any) -> None:

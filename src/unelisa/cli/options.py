@@ -18,14 +18,14 @@ import typer
 from unelisa.aggregators import METHODS as METHOD_CLASSES
 from unelisa.cli.files import STDOUT, OutputFiles, check_outputs, output_files
 from unelisa.cli.screen import busy, results
-from unelisa.errors import ModelError, VotesError
+from unelisa.errors import ModelError, VotesError, VotesWarning, warn_user
 from unelisa.memory import DEFAULT, VARIABLE, limit_memory, refuse_beyond
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from unelisa.aggregators import Aggregator
-    from unelisa.sources.labels import KnownLabels, LabelTable
+    from unelisa.sources.labels import KnownLabels
     from unelisa.votes import Votes
     from unelisa.votes.coding import CodingChoice
     from unelisa.votes.frames import ColumnNames
@@ -326,13 +326,24 @@ def spool_stdin(wanted: bool) -> Iterator[Any]:
 
 
 def read_known(
-    path: Path, votes: "Votes", table_class: "type[LabelTable] | None" = None
+    path: Path, votes: "Votes", unvoted: str = "count as items without votes"
 ) -> "KnownLabels":
     """Return the known labels in a file."""
-    from unelisa.sources.labels import LabelTable, read_labels
+    from unelisa.sources.labels import read_labels
 
     with busy("reading the labels"):
-        return read_labels(path, votes, table_class or LabelTable)
+        known = read_labels(path, votes)
+    return warn_of_unvoted(known, path, unvoted)
+
+
+def warn_of_unvoted(known: "KnownLabels", path: Path, unvoted: str) -> "KnownLabels":
+    """Return known labels; warn of those of items without votes."""
+    if strangers := len(known.unvoted_items):
+        reason = (
+            f"{path.name} labels {strangers:,} items that are not among the votes and {unvoted}"
+        )
+        warn_user(f"{reason}; compare how items are named", VotesWarning)
+    return known
 
 
 def find_method(name: str) -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unelisa.cli import options
-from unelisa.cli.screen import make_table, printable
+from unelisa.cli.screen import busy, make_table, printable
 from unelisa.errors import VotesError
 from unelisa.outputs import make_plain
 
@@ -72,7 +72,10 @@ def rate(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
 
 def read_sample(path: Path, votes: "Votes", table_class: "type[LabelTable]") -> list[Any]:
     """Return the gold labels in a file, one per item, None where unknown."""
-    known = options.read_known(path, votes, table_class)
+    from unelisa.sources.labels import read_labels
+
+    with busy("reading the labels"):
+        known = read_labels(path, votes, table_class)
     strangers = len(known.unvoted_items)
     if strangers:
         raise VotesError(
