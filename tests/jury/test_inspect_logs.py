@@ -17,12 +17,15 @@ VOTES = {
 }
 
 
-def test_scorers_of_a_log_are_judges(logs, said):
+def test_scorers_of_a_log_are_judges_and_models_of_a_role_a_panel(logs, said):
     assert said(logs / "inspect-log-v2.json") == VOTES
     jury = read_jury(logs / "inspect-log-v2.json")
     assert set(jury.systems.values()) == {"openai/gpt-4o-mini"}
     assert jury.source == "inspect"
     assert jury.gold == {}
+    jury = read_jury(logs / "inspect-0.3.285-role.eval")
+    names = [f"model_graded_qa/mockllm/{name}" for name in ("first", "fourth", "second", "third")]
+    assert jury.voters.tolist() == names
 
 
 def test_a_table_of_samples_says_the_same_as_a_file_and_as_a_frame(logs, said, tmp_path):
@@ -32,12 +35,6 @@ def test_a_table_of_samples_says_the_same_as_a_file_and_as_a_frame(logs, said, t
     assert said(frame) == VOTES
     frame.to_parquet(tmp_path / "samples.parquet")
     assert said(tmp_path / "samples.parquet") == VOTES
-
-
-def test_the_models_of_a_role_are_a_panel(logs):
-    jury = read_jury(logs / "inspect-0.3.285-role.eval")
-    names = [f"model_graded_qa/mockllm/{name}" for name in ("first", "fourth", "second", "third")]
-    assert jury.voters.tolist() == names
 
 
 def test_partial_is_a_class_between_unless_a_cut_decides(logs, tmp_path, said):
