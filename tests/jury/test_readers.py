@@ -365,6 +365,19 @@ def test_replaced_assessments_do_not_count_and_one_may_stand_alone(logs, tmp_pat
     assert said(path) == {("tr-1", "gpt"): "pass"}
 
 
+def test_a_column_of_any_name_says_what_was_asked(tmp_path, said, refuse):
+    rows = [
+        {"item": "a", "judge": "x", "kind": "tone", "label": "pass"},
+        {"item": "a", "judge": "x", "kind": "fact", "label": "fail"},
+    ]
+    path = tmp_path / "records.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    for asked, mark in (("tone", "pass"), ("fact", "fail")):
+        assert said(path, criterion="kind", question=asked) == {("a", "x"): mark}
+    told = refuse(path.read_bytes(), criterion="kind")
+    assert told.endswith("pass question='tone', or question='fact'")
+
+
 def test_criteria_of_a_specification_are_questions(logs, said, refuse):
     path = logs / "openai-evals-1.0.2-criteria.jsonl"
     told = refuse(path.read_bytes())

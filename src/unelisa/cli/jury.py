@@ -68,6 +68,7 @@ def jury(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     label: str | None = None,
     score: str | None = None,
     system: str | None = None,
+    criterion: str | None = None,
     gold: Path | None = None,
     gold_drawn: str = BY_HAND,
     out: Path | None = None,
@@ -95,6 +96,7 @@ def jury(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     --label COL: Column of labels.
     --score COL: Column of scores.
     --system COL: Column of systems.
+    --criterion COL: Column of what was asked, where each judge answered several questions.
     --gold gold.csv: Gold labels of some items, a table with columns item and label; instead of
         those in the logs.
     --gold-drawn random|by-hand: How the items with gold labels were chosen; if at random, bounds of
@@ -107,7 +109,8 @@ def jury(  # noqa: PLR0913, PLR0917 - a command's parameters are its options
     run.check(page=report, tables=(out,), inputs=(*logs, gold))
     coding = options.VotesForm(labels=labels, order=order).choose_coding("auto")
     names = None if judges is None else [name.strip() for name in judges.split(",")]
-    columns = dict(item=item, judge=judge, label=label, score=score, system=system)  # noqa: C408
+    columns: Any = dict(item=item, judge=judge, label=label, score=score)  # noqa: C408
+    columns |= {"system": system, "criterion": criterion}
     with busy("reading the logs"):
         found = read_logs(
             logs, source=source, cut=cut, question=question, judges=names, coding=coding, **columns

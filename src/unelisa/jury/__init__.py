@@ -61,7 +61,7 @@ _FOLDERS = {
     "CSV": (".csv", ".csv.gz"),
 }
 _OTHERS = (".tsv", ".txt", ".xlsx", ".zip", ".zst", ".bz2", ".xz")  # that may hold logs
-_KINDS = ("item", "judge", "label", "score", "system")  # of columns that can be named
+_KINDS = ("item", "judge", "label", "score", "system", "criterion")  # of columns that can be named
 _ABOUT = frozenset(("dataset_info.json", "state.json"))  # beside the Arrow files of `datasets`
 
 PARQUET, FEATHER, STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
@@ -97,6 +97,7 @@ class Options(TypedDict, total=False):
     label: str | None
     score: str | None
     system: str | None
+    criterion: str | None
     coding: CodingChoice
     order: Sequence[Any] | None
     memory: str | int | None
@@ -154,8 +155,9 @@ def read_jury(paths: Any, **options: Unpack[Options]) -> Jury:
         option was chosen where several can be.
     judges
         The judges to read; by default all of them.
-    item, judge, label, score, system
-        The columns or fields of records that hold these, by name.
+    item, judge, label, score, system, criterion
+        The columns or fields of records that hold these, by name; a criterion is what was asked,
+        where each judge answered several questions.
     coding, order
         Your own labels, as (negative, positive) or all classes, or, as `order`, from worst to best;
         by default pass and fail, or the labels in sort order.
