@@ -11,7 +11,7 @@ from unelisa.outputs import whole_file
 
 DASH = "–"  # noqa: RUF001
 _SHOWN = "```{{csv-table}}\n:file: {file}\n:header-rows: 1\n```\n\n[As a file]({file})\n"
-MOST_CELLS = 60  # of a table that stands on its page; a longer one is data, and stands beside it
+MOST_CELLS = 30  # of a table that stands on its page; a longer one is data, and stands beside it
 
 
 def markdown_table(header: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
