@@ -208,7 +208,8 @@ def read_sample(gold: Any, votes: Votes) -> NDArray[np.int8]:
     if not hasattr(gold, "items"):
         codes = read_gold(gold, votes, "gold")
     elif named := spell_keys(gold, "gold"):  # also of a Series whose items are called 0, 1, 2, ...
-        places = {spell_name(item): i for i, item in enumerate(votes.items.tolist())}
+        spelled = enumerate(map(spell_name, votes.items.tolist()))
+        places = {name: i for i, name in spelled if name in named}
         rows = [places[name] for name in named if name in places]
         if len(rows) < len(named):
             raise VotesError(

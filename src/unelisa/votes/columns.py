@@ -218,6 +218,8 @@ def plain_label(value: Any) -> Any:
 
 def spell_name(name: Any) -> str:
     """Return the one spelling of a name, in which votes, gold labels and joins compare it."""
+    if type(name) is int:  # as most names of a large table are
+        return str(name)
     text = str(plain_label(name))
     return re.sub(_WHOLE, r"\1", text) if text.endswith(".0") else text
 
