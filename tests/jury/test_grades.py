@@ -103,6 +103,9 @@ def test_whole_scores_are_classes_and_mixed_ones_refused():
 def test_letters_are_those_of_inspect_and_school_grades_have_no_order():
     letters = [Letter(x) for x in "CIPN"]
     assert name_grades(letters).labels == ["pass", "fail", "partial", None]
+    with pytest.raises(VotesError, match=r"other letters; .*labels=\('C', 'D'\)"):
+        name_grades([Letter("C"), "D"])
+    assert name_grades([Letter("C"), "D"], ("C", "D")).labels == ["C", "D"]
     with pytest.raises(VotesError, match="positive and negative"):
         name_grades(letters[2:])
     assert name_grades(letters[2:], ("N", "P")).labels == ["P", "N"]

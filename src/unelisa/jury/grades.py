@@ -151,7 +151,7 @@ def name_grades(
 
 
 def _keep_letters(grades: Sequence[Any], coding: CodingChoice) -> bool:
-    """Return whether letters are labels of their own, as declared; refuse P and N alone."""
+    """Return whether letters are labels of their own, as declared; refuse what may be either."""
     letters = {str(grade) for grade in grades if isinstance(grade, Letter)}
     declared = coding.labels if isinstance(coding, Declared) else coding
     if not isinstance(declared, str) and letters and letters <= set(map(str, declared)):
@@ -161,6 +161,14 @@ def _keep_letters(grades: Sequence[Any], coding: CodingChoice) -> bool:
             "all marks are P or N, which Inspect means as partial and no answer and others as "
             "positive and negative; if they are labels, declare them",
             Hint("labels", ("N", "P")),
+        )
+    others = {x for x in grades if type(x) is str and len(x) == 1 and x.isupper()}
+    if letters and others:
+        every = tuple(sorted(letters | others))
+        raise VotesError(
+            "some marks are C, I, P or N, which Inspect means as correct, incorrect, partial and "
+            "no answer, and some are other letters; if all are labels, declare them",
+            Hint("labels" if len(every) == 2 else "order", every),
         )
     return False
 
