@@ -73,7 +73,8 @@ def _sum_up(path: Path) -> Any:
             return type(ue.load(path, ue.Phenotyper)).__name__
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".json":
-        return sorted(json.loads(text))
+        found = json.loads(text)
+        return sorted(found) if isinstance(found, dict) else list(map(sorted, found))
     return text.count("\n") if path.suffix == ".csv" else text.rstrip().endswith("</html>")
 
 
@@ -131,7 +132,7 @@ def failing(faults: _Faults) -> Iterator[None]:
             return opened
         guarded = mock.Mock(wraps=opened)
         guarded.__enter__, guarded.__exit__ = lambda _: guarded, lambda *_: opened.close()
-        guarded.write = faults.wrap(opened.write)
+        guarded.write, guarded.closed = faults.wrap(opened.write), False  # a Mock is true
         return guarded
 
     wrapped = {name: faults.wrap(getattr(os, name)) for name in CALLS}
