@@ -1,4 +1,4 @@
-"""Small Ising models for tests, and seeds for random ones."""
+"""Small Ising models for tests, seeds for random ones, and a crowd on easy and hard items."""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -26,3 +26,12 @@ def with_edges(n_nodes, weights, field=0.0):
     for (s, t), weight in weights.items():
         edges[s, t] = edges[t, s] = weight
     return Ising(field, edges)
+
+
+def draw_easy_and_hard(rng, n_items, n_voters, share, hard, easy):
+    """Truth and votes, 0 or 1, with a share of hard items; voters are as accurate as given."""
+    truth = rng.integers(0, 2, n_items)
+    right = np.where(rng.random(n_items) < share, hard, easy)[:, None]
+    return truth, np.where(
+        rng.random((n_items, n_voters)) < right, truth[:, None], 1 - truth[:, None]
+    )

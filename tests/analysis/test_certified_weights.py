@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import binom, binomtest
 
 import unelisa as ue
+from small_models import draw_easy_and_hard
 from unelisa.analysis.certified_draws import (
     Design,
     draw_gold,
@@ -25,9 +26,7 @@ N, ERROR, CONFIDENCE = 400, 0.1, 0.9
 @pytest.fixture(scope="module")
 def crowd():
     rng = np.random.default_rng(0)
-    truth = rng.integers(0, 2, 1000)
-    right = np.where(rng.random(1000) < 0.25, 0.6, 0.92)[:, None]
-    votes = np.where(rng.random((1000, 7)) < right, truth[:, None], 1 - truth[:, None])
+    truth, votes = draw_easy_and_hard(rng, 1000, 7, 0.25, 0.6, 0.92)
     table = ue.Votes.of(pd.DataFrame(votes, columns=list("abcdefg")), coding="01")
     return table, truth, ue.LatentIsing().fit(table), rng.lognormal(0, 1.5, 1000)
 

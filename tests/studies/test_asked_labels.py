@@ -6,6 +6,7 @@ import pytest
 
 import unelisa as ue
 from review.reviewing import N_ITEMS, small_crowd, small_pool
+from small_models import draw_easy_and_hard
 from studies.certify.page import find_case, render_certify
 from studies.certify.runs import (
     OURS,
@@ -29,10 +30,7 @@ from unelisa.sources.labels import KnownLabels
 
 @pytest.fixture(scope="module")
 def known():
-    rng = np.random.default_rng(0)
-    truth = rng.integers(0, 2, 400)
-    right = np.where(rng.random(400) < 0.3, 0.55, 0.9)[:, None]
-    said = np.where(rng.random((400, 5)) < right, truth[:, None], 1 - truth[:, None])
+    truth, said = draw_easy_and_hard(np.random.default_rng(0), 400, 5, 0.3, 0.55, 0.9)
     votes = ue.Votes.of(pd.DataFrame(said, columns=list("abcde")), coding="01")
     signs = np.where(truth == 1, 1, -1).astype(np.int8)
     return KnownLabels(votes, signs, np.empty(0, dtype=object), np.empty(0, dtype=np.int8))

@@ -30,7 +30,7 @@ Singles = NDArray[np.float32]
 Heads = NDArray[np.int32]
 Keys = NDArray[np.uint64]
 
-MOST_DRAWN = 300_000  # items of a sample
+MOST_DRAWN = 300_000  # items of a sample: as many as `consensus.FIT_VOTES`, of one vote each
 LEAST_ITEMS = 500  # that are read, however many votes each has: relatives show on a hundred
 DISSENTS = 10  # items on which copies contradict most of the others
 MARK_BITS = 20  # of an item's random number: sums over 2^32 items stay exact
